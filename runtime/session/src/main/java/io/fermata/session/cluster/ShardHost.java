@@ -7,6 +7,7 @@ import io.fermata.session.actor.Gateway;
 import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.SessionScope;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.HostError;
@@ -335,10 +336,21 @@ final class ShardHost {
     others().send(shard, delete, later);
   }
 
-  /** Only the host that holds the shard may delete what is in it. */
+  /**
+   * Only the host that holds the shard may delete what is in it. It stops the sessions first: one
+   * that joined during an erasure may have woken some before it heard of that.
+   */
   CompletionStage<ToShard.Deletion> delete(ToShard.Delete delete) {
-    return upkeep
-        .delete(delete.entityIds())
+    SessionScope scope = new SessionScope(Set.copyOf(delete.entityIds()), Set.of());
+    CompletableFuture<Void> stopped = new CompletableFuture<>();
+    region.tell(new SessionRegion.Bar(scope, stopped));
+    return stopped
+        .thenCompose(done -> upkeep.stopped(scope))
+        .thenCompose(done -> upkeep.delete(delete.entityIds()))
+        .whenComplete(
+            (deleted, thrown) ->
+                region.tell(
+                    new SessionRegion.Unbar(scope, thrown != null, new CompletableFuture<>())))
         .handle(
             (deleted, thrown) ->
                 thrown == null

@@ -205,12 +205,30 @@ class ShardActorTest {
     shard.tell(delete);
 
     acquired.complete(1L);
+    sessionsStop();
     eraser.expectMessage(new ToShard.Deletion(Deleted.NOTHING, null));
 
     shard.tell(delete);
     eraser.expectMessage(new ToShard.Deletion(Deleted.NOTHING, null));
     eraser.expectNoMessage();
     assertThat(deletions).hasValue(1);
+  }
+
+  @Test
+  void aSessionThatThisHostWokeDuringItsErasureStopsBeforeItIsDeleted() {
+    TestProbe<ToShard.Deletion> eraser = kit.createTestProbe();
+    ActorRef<ToShard> shard = open(host(LONG));
+    shard.tell(new ToShard.Delete(List.of("session"), eraser.ref()));
+    sessionsStop();
+    eraser.expectMessage(new ToShard.Deletion(Deleted.NOTHING, null));
+    assertThat(deletions).hasValue(1);
+  }
+
+  private void sessionsStop() {
+    SessionRegion.Bar bar = region.expectMessageClass(SessionRegion.Bar.class);
+    assertThat(deletions).hasValue(0);
+    bar.stopped().complete(null);
+    assertThat(region.expectMessageClass(SessionRegion.Unbar.class).scope()).isEqualTo(bar.scope());
   }
 
   @Test
