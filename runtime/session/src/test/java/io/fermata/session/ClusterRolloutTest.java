@@ -242,6 +242,36 @@ class ClusterRolloutTest {
                 .equals("interrupt"));
   }
 
+  record Feast(@Nullable String dish, @Nullable String table, @Nullable String drink) {}
+
+  @Test
+  void aStartWithAnswersThatOnlyTheNewVersionTakesIsWorthRepeatingUntilAllHostsHaveIt()
+      throws Exception {
+    Flow<Feast> feast =
+        Flow.of("order", Feast.class)
+            .description("Orders.")
+            .version(2)
+            .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+            .ask("ask_drink", q -> q.question("drink", "Which drink?"))
+            .edge(START, "ask_dish")
+            .edge("ask_dish", "ask_drink")
+            .edge("ask_drink", END)
+            .result(all -> all)
+            .compile();
+    Fermata old = host(first());
+    Fermata young = host(first(), feast);
+    ObjectNode start = starting();
+    start.putObject("stateUpdates").put("drink", "water");
+    JsonNode early = call(young, "order", start).structured();
+    assertThat(early.path("code").asText()).isEqualTo("rolling_out");
+    assertThat(early.path("error").asText()).contains("Not all hosts have order", "drink");
+    stop(old);
+    eventually(() -> version(call(young, "order", start)) == 2);
+    start.putObject("stateUpdates").put("guest", "ann");
+    assertThat(call(young, "order", start).structured().path("code").asText())
+        .isEqualTo("invalid_updates");
+  }
+
   private Fermata encrypting(String... keys) {
     return start(
         Fermata.host()

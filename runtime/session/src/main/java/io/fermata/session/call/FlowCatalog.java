@@ -100,6 +100,12 @@ public final class FlowCatalog {
     versions = confined;
   }
 
+  /** The newest version of a flow if hosts have not agreed on it yet; null if runs start on it. */
+  public @Nullable String newerThanAgreed(String flow) {
+    Flow<?> newest = all(flow).newest().flow();
+    return newest.equals(newest(flow).flow()) ? null : newest.toString();
+  }
+
   public boolean has(String flow) {
     return registered.containsKey(flow);
   }

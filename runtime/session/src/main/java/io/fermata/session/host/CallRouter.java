@@ -2,8 +2,10 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
 import io.fermata.session.actor.Gateway;
+import io.fermata.session.call.CallAction;
 import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.ReplyMode;
@@ -29,6 +31,8 @@ public record CallRouter(
     Gateway gateway,
     Telemetry telemetry,
     BooleanSupplier closed) {
+  private static final String INVALID_UPDATES = ErrorCode.INVALID_UPDATES.wireName();
+
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     AgentAsTool agent = agents.get(call.tool());
     RunExplanations explains = explains(call);
@@ -71,7 +75,26 @@ public record CallRouter(
       return explains.call(call);
     }
     ReplyMode mode = call.takesTask() ? catalog.replyMode(call.tool()) : ReplyMode.WAITS;
-    return gateway.call(job == null ? call : begun(call), mode, progress, trace);
+    ToolCall sent = job == null ? call : begun(call);
+    return gateway.call(sent, mode, progress, trace).thenApply(reply -> whileConfined(sent, reply));
+  }
+
+  /** Answers for a version on which no run starts yet may be right when runs start on it. */
+  private ToolReply whileConfined(ToolCall call, ToolReply reply) {
+    boolean refused =
+        reply.error()
+            && reply.structured().path("code").asText().equals(INVALID_UPDATES)
+            && call.arguments().path("action").asText().equals(CallAction.START.wireName());
+    String newer = refused ? catalog.newerThanAgreed(call.tool()) : null;
+    return newer == null
+        ? reply
+        : ToolReply.refused(
+            HostError.ROLLING_OUT,
+            "Not all hosts have %s yet. %s. The version that runs start on until then replies: %s"
+                .formatted(
+                    newer,
+                    HostError.ROLLING_OUT.repair(),
+                    reply.structured().path("error").asText()));
   }
 
   /** The start of a job, whose run has a session of its own; a repeated call reaches that. */
