@@ -1,6 +1,7 @@
 package io.fermata.session.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -109,6 +110,27 @@ class MembershipTest {
     membership.join();
 
     assertThat(membership.cluster()).isEqualTo("of those that started again");
+  }
+
+  @Test
+  void aHostWhoseClockIsRightJoinsAlthoughThatOfOneOtherHostIsNot() {
+    Member first = formed();
+    hosts.add(at(HOST, 7, "one", Duration.ofHours(1)));
+    hosts.add(at(first, first.uniqueAddress().longUid(), "one"));
+
+    membership.join();
+
+    assertThat(membership.cluster()).isEqualTo("one");
+  }
+
+  @Test
+  void aHostWhoseClockDiffersFromThoseOfMostHostsIsRefused() {
+    Member first = formed();
+    hosts.add(at(first, first.uniqueAddress().longUid(), "one", Duration.ofHours(1)));
+
+    assertThatThrownBy(membership::join)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("seconds apart; set them by NTP");
   }
 
   @Test
