@@ -7,6 +7,7 @@ import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Attachment;
@@ -132,6 +133,61 @@ class ClusterThreadsTest extends ClusterOfHosts {
               now(any().threads().messages("ann", id, null, 1, 0, true)).messages().stream()
                   .anyMatch(message -> String.valueOf(message.content()).startsWith("Sent:")));
       eventually(() -> now(any().runs().list(waiting)).runs().isEmpty());
+    }
+  }
+
+  @Test
+  void aFlowReadsTheWholeThreadThatCalledItAlsoIfThatIsLargeAndOnAnotherHost()
+      throws InterruptedException {
+    FlowTool count =
+        FlowTool.of(
+            "count",
+            "Counts.",
+            Flow.of("count", Parcel.class)
+                .description("Counts.")
+                .act(
+                    "read",
+                    run ->
+                        run.set(
+                            "receipt",
+                            "whole "
+                                + run.caller(FlowState.class)
+                                    .orElseThrow()
+                                    .messageHistory()
+                                    .size()))
+                .edge(Flow.START, "read")
+                .edge("read", Flow.END)
+                .result(Parcel::receipt)
+                .compile());
+    ToolExecutionRequest call =
+        ToolExecutionRequest.builder().id("1").name("count").arguments("{}").build();
+    Model model =
+        ScriptedModels.answering(
+            messages ->
+                messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
+                    ? AiMessage.from("Counted: " + result.text())
+                    : AiMessage.from(call));
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", model).tools(count));
+    IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(desk)));
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
+    String id = now(any().threads().create(wanted)).threadId();
+    Message large = Message.user("x".repeat(256 * 1024));
+    for (int i = 0; i < 16; i++) {
+      now(any().threads().post("ann", id, new Threads.NewMessage(large, List.of(), null)));
+      now(any().threads().settled("ann", id, Duration.ofSeconds(30)));
+    }
+    for (int i = 0; i < 20; i++) {
+      now(
+          any()
+              .threads()
+              .post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+      now(any().threads().settled("ann", id, Duration.ofSeconds(30)));
+      assertThat(now(any().threads().messages("ann", id, null, 1, 0, true)).messages())
+          .singleElement()
+          .extracting(message -> String.valueOf(message.content()))
+          .asString()
+          .contains("Counted", "whole ");
     }
   }
 

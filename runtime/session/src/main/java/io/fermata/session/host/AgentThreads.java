@@ -23,6 +23,8 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.journal.ThreadReply;
+import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
@@ -399,9 +401,23 @@ public final class AgentThreads implements Threads {
             });
   }
 
-  /** The state of a thread, for the host itself. */
+  /**
+   * The state of a thread, for the host itself; from the journal if it is larger than hosts of a
+   * cluster send each other.
+   */
   public CompletionStage<ThreadState> state(String threadId) {
-    return look(null, threadId, null).thenApply(ThreadReply::state);
+    return look(null, threadId, null)
+        .thenApply(ThreadReply::state)
+        .exceptionallyCompose(
+            thrown ->
+                isTooLarge(thrown)
+                    ? keyed(threadId, key -> journals.state(key.entityId()))
+                    : CompletableFuture.failedFuture(thrown));
+  }
+
+  private static boolean isTooLarge(Throwable thrown) {
+    ThreadException known = RootCauses.find(thrown, ThreadException.class);
+    return known != null && known.code().equals(HostError.REPLY_TOO_LARGE.wireName());
   }
 
   private CompletionStage<ThreadReply> look(

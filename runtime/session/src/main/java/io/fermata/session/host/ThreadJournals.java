@@ -4,6 +4,7 @@ import io.fermata.agent.history.BackwardReader;
 import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.OpenStore;
@@ -62,6 +63,21 @@ final class ThreadJournals {
 
   static ThreadException unknown(String threadId) {
     return new ThreadException("unknown_thread", "There is no thread " + threadId);
+  }
+
+  /** The state of a thread after all that its journal has. */
+  CompletionStage<ThreadState> state(String entityId) {
+    return StoreErrors.translated(
+        JournalPages.foldAsync(
+            store,
+            entityId,
+            1,
+            ThreadState.NONE,
+            (state, stored) -> {
+              Entry<ThreadEvent> next = entry(entityId, stored);
+              return state.apply(next.events(), next.seq());
+            },
+            executor));
   }
 
   // --- messages and files ----------------------------------------------------------------------
