@@ -117,7 +117,7 @@ public sealed interface Hook {
     return new PrefilterLlmHistory(id, function);
   }
 
-  /** Changes a message before it is stored. */
+  /** Changes a message before it is stored; until then nothing of a reply is streamed. */
   static Hook beforeCreateMessage(String id, Change<Message> function) {
     return new BeforeCreateMessage(id, function);
   }

@@ -414,6 +414,23 @@ class RequestTest {
   }
 
   @Test
+  void nothingOfAReplyIsStreamedThatAHookMayChangeBeforeItIsAMessage() {
+    Scripted down = new Scripted().fail(new IllegalStateException("down"));
+    model.say("The card 4111.");
+    Hook mask =
+        Hook.beforeCreateMessage(
+            "mask",
+            (flow, m) -> m.withContent(String.valueOf(m.content()).replace("4111", "****")));
+    Prompt prompt = Prompt.of("support", down.model().fallback(model.model()));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt).hooks(mask));
+
+    talk.say("Hi");
+
+    assertThat(talk.lines()).endsWith("assistant: The card ****.");
+    assertThat(talk.world().deltas).isEmpty();
+  }
+
+  @Test
   void aStepIsLoggedWithItsModelAndWhatItUsed() {
     model.call("look").say("There.");
     Conversation talk = Conversation.with(Agent.aiHuman("desk", support(LOOK)));

@@ -9,6 +9,7 @@ import io.fermata.agent.BlockedException;
 import io.fermata.agent.CancelledException;
 import io.fermata.agent.Compaction;
 import io.fermata.agent.FlowTool;
+import io.fermata.agent.Hook;
 import io.fermata.agent.Offered;
 import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Participant;
@@ -171,7 +172,7 @@ final class EffectRunner {
       SourceResult.Reply known = state.sourceResults().reply(effect.id(), request.digest());
       ModelReply reply =
           known == null
-              ? outside.ask(prompt.model(), request.chat(), listener(messageId))
+              ? outside.ask(prompt.model(), request.chat(), listener(recorder.hooks(), messageId))
               : RecordedEffect.reply(known);
       return replied(frame, recorder, flow, request.digest(), reply, began);
     } catch (BlockedException e) {
@@ -200,7 +201,12 @@ final class EffectRunner {
         : AuthorFailures.await(outside.spent(parent, state.usage()));
   }
 
-  private ModelListener listener(String messageId) {
+  /** What a hook may change is published when it is a message, not before. */
+  private ModelListener listener(HookRunner hooks, String messageId) {
+    if (hooks.has(Hook.BeforeCreateMessage.class)) {
+      // Not NONE: without a stream, no stall of the model would be noticed.
+      return new ModelListener() {};
+    }
     return new ModelListener() {
       @Override
       public void text(String delta) {
