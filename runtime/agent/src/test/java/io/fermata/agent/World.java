@@ -156,10 +156,14 @@ public final class World implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
+      SubAgent relation,
+      String principal,
+      ThreadEvent.Parent parent,
+      @Nullable String child,
+      String message) {
     String threadId =
         children.computeIfAbsent(
-            callKey,
+            parent.call(),
             key -> {
               String id = child == null ? "child-" + key : child;
               delegated.add(id + ": " + message);

@@ -94,12 +94,17 @@ public interface Outside {
    * Creates a child, if it does not exist, and posts a message to it, if that was not posted yet.
    *
    * @param principal the owner of a new child
-   * @param callKey names the child, if it is to be created, and the message
+   * @param parent this thread, with the call, which names the child, if it is to be created, and
+   *     the message
    * @param child the child to continue with; null to create one
    * @return the child's thread id
    */
   CompletionStage<String> delegate(
-      SubAgent relation, String principal, String callKey, @Nullable String child, String message);
+      SubAgent relation,
+      String principal,
+      ThreadEvent.Parent parent,
+      @Nullable String child,
+      String message);
 
   /**
    * Withdraws the work for a call that was ended: compensates what a flow did, stops a child, or

@@ -159,7 +159,11 @@ final class RecordedOutside implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
+      SubAgent relation,
+      String principal,
+      ThreadEvent.Parent parent,
+      @Nullable String child,
+      String message) {
     String threadId = given.child() == null ? child : given.child();
     return threadId == null
         ? CompletableFuture.failedFuture(

@@ -269,11 +269,18 @@ public final class ToolCalls {
               "The thread has created %d others and cannot create more; pass the reference of one of them"
                   .formatted(Bounds.CHILDREN)));
     }
+    ThreadEvent.Created self = recorder.state().begun();
+    if (child == null && self.depth() >= Bounds.DEPTH) {
+      return ended(
+          ToolResult.error(
+              "too_deep",
+              "Agents put each other to work at most %d levels deep".formatted(Bounds.DEPTH)));
+    }
     String message = arguments.path("message").asText();
-    String principal = recorder.state().begun().principal();
+    ThreadEvent.Parent parent = self.parentFor(relation.name(), call.key());
     String threadId =
         AuthorFailures.await(
-            recorder.outside().delegate(relation, principal, call.key(), child, message));
+            recorder.outside().delegate(relation, self.principal(), parent, child, message));
     if (child == null) {
       ChildThread born =
           new ChildThread(

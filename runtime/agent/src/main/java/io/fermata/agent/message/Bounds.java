@@ -40,7 +40,7 @@ public final class Bounds {
   /** Calls of one step. */
   public static final int CALLS = 128;
 
-  /** Levels of sub-prompts. */
+  /** Levels of sub-prompts in a thread, and of threads below the one that a client began. */
   public static final int DEPTH = 8;
 
   /** The environment, in characters. */

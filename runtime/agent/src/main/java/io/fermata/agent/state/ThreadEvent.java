@@ -54,10 +54,31 @@ public sealed interface ThreadEvent {
       @Nullable Parent parent,
       int window,
       long at)
-      implements ThreadEvent {}
+      implements ThreadEvent {
+    /** How many threads are above it. */
+    public int depth() {
+      if (parent == null) {
+        return 0;
+      }
+      return parent.depth == null ? 1 : parent.depth;
+    }
 
-  /** The thread that a thread reports to. */
-  record Parent(String threadId, String relation, String call) {}
+    /** This thread, as the parent of one that it creates for a call. */
+    public Parent parentFor(String relation, String call) {
+      return new Parent(threadId, relation, call, parent == null ? null : depth() + 1);
+    }
+  }
+
+  /**
+   * The thread that a thread reports to.
+   *
+   * @param depth how many threads are above the one that reports; null for one
+   */
+  record Parent(String threadId, String relation, String call, @Nullable Integer depth) {
+    public Parent(String threadId, String relation, String call) {
+      this(threadId, relation, call, null);
+    }
+  }
 
   /**
    * Up to here it is what happened in another thread; from here on it is a thread of its own. What

@@ -241,20 +241,24 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<String> delegate(
-      SubAgent relation, String principal, String callKey, @Nullable String child, String message) {
+      SubAgent relation,
+      String principal,
+      ThreadEvent.Parent parent,
+      @Nullable String child,
+      String message) {
     Threads.NewMessage posted =
-        new Threads.NewMessage(Message.user(message), List.of(), "call " + callKey);
+        new Threads.NewMessage(Message.user(message), List.of(), "call " + parent.call());
     if (child != null) {
       ThreadKey existing = ThreadKey.require(child);
       return services.threads().post(existing, null, posted).thenApply(reply -> child);
     }
-    ThreadKey born = born(relation.agent(), callKey);
+    ThreadKey born = born(relation.agent(), parent.call());
     return services
         .threads()
         .create(
             born,
             new Threads.NewThread(principal, relation.agent(), null, Set.of(), Map.of(), List.of()),
-            new ThreadEvent.Parent(threadId, relation.name(), callKey))
+            parent)
         .thenCompose(created -> services.threads().post(born, null, posted))
         .thenApply(reply -> born.threadId());
   }

@@ -99,7 +99,7 @@ class RemoteCallTest {
                 "ann",
                 Set.of("a"),
                 Map.of("k", "v"),
-                new ThreadEvent.Parent("p", "child", "s1.0"),
+                new ThreadEvent.Parent("p", "child", "s1.0", 2),
                 List.of(Message.user("hello")),
                 5)),
         new Request.OfThread(new ThreadInput.Post("key", Message.user("more"), List.of(), 5)),

@@ -4,10 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
@@ -25,6 +30,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -152,6 +158,39 @@ class ThreadQuotaTest {
     isRefused();
     now(threads.delete("ann", id));
     createWhenCounted("ann");
+  }
+
+  @Test
+  void anAgentThatDelegatesToItselfMayNotAtTheEighthLevel() throws Exception {
+    AtomicInteger begun = new AtomicInteger();
+    ToolExecutionRequest itself =
+        ToolExecutionRequest.builder()
+            .id("1")
+            .name("desk")
+            .arguments("{\"message\":\"go on\"}")
+            .build();
+    Model model =
+        ScriptedModels.answering(
+            messages ->
+                messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
+                    ? AiMessage.from(result.text())
+                    : begun.incrementAndGet() > 2 * Bounds.DEPTH
+                        ? AiMessage.from("Enough.")
+                        : AiMessage.from(itself));
+    stop();
+    start(
+        Agent.aiHuman(
+            "desk",
+            Prompt.of("desk", model).tools(SubAgent.of("desk", "Helps itself.").asBlocking())));
+    String id = create("ann", null);
+    Threads threads = host.threads();
+
+    now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+    now(threads.settled("ann", id, Duration.ofSeconds(60)));
+
+    Message last = now(threads.messages("ann", id, null, 1, 0, false)).messages().get(0);
+    assertThat(last.content()).contains("at most " + Bounds.DEPTH + " levels deep");
+    assertThat(begun).hasValue(1 + Bounds.DEPTH);
   }
 
   /** Where there were more than the quota, they are counted again, which takes a moment. */
