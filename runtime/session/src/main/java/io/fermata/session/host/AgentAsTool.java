@@ -6,12 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
-import io.fermata.agent.message.MessageDelta;
-import io.fermata.agent.message.RequestedCall;
-import io.fermata.agent.message.RequestedCall.Function;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.state.ChildThread;
-import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.logging.LoggedFailure;
@@ -39,9 +35,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,9 +44,6 @@ import org.slf4j.LoggerFactory;
  * An agent as one tool: a client sends messages, answers questions, and reads the agent's messages.
  */
 public final class AgentAsTool {
-  /** How long a reply waits for the delivery of its progress. */
-  private static final Duration PROGRESS_GRACE = Duration.ofSeconds(2);
-
   private static final Logger LOG = LoggerFactory.getLogger(AgentAsTool.class);
 
   /** The number of latest messages searched for new ones. */
@@ -66,7 +57,8 @@ public final class AgentAsTool {
       in every later call of the conversation. Then read `status`. rest: tell the user `messages`. \
       asking: show `questions` to the user and call {"action":"answer","threadId":"…","call":"…"} with \
       "approved" or "answers"; never decide for them. working: call {"action":"status","threadId":"…"} \
-      later. error: do what `error` says.""";
+      later. error: do what `error` says.\
+      """;
 
   private static final String INSTRUCTIONS =
       """
@@ -91,7 +83,8 @@ public final class AgentAsTool {
       - status: waits while the agent works, changes nothing, and repeats what was said since the user \
       last spoke.
       - stop: lets the agent rest at once; running work is cancelled.
-      - delete: ends the conversation and deletes it for good; only if the user wants that.""";
+      - delete: ends the conversation and deletes it for good; only if the user wants that.\
+      """;
 
   private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer", "delete");
 
@@ -304,7 +297,7 @@ public final class AgentAsTool {
   }
 
   private CompletionStage<ToolReply> settled(
-      ToolCall call, String id, @Nullable String since, Relay relay) {
+      ToolCall call, String id, @Nullable String since, AgentProgress relay) {
     return settled(call.principal(), id)
         .thenCompose(
             view -> relay.upTo(view.offset()).thenCompose(done -> fetchReply(call, view, since)));
@@ -487,113 +480,15 @@ public final class AgentAsTool {
   // --- progress --------------------------------------------------------------------------------
 
   /** Relays progress of the thread during the call, if its client requested progress. */
-  private CompletionStage<Relay> relay(
+  private CompletionStage<AgentProgress> relay(
       ToolCall call, Threads.View view, Consumer<ToolProgress> progress) {
-    Relay relay = new Relay(call.mayReach(), progress);
+    AgentProgress relay = new AgentProgress(agent.name(), call.mayReach(), progress);
     if (!call.meta().hasNonNull("progressToken")) {
       return CompletableFuture.completedFuture(relay);
     }
     return threads
         .follow(call.principal(), view.threadId(), view.offset() + 1, -1, relay)
         .thenApply(relay::of);
-  }
-
-  /** Relays what agents do that the caller may use, to the client, until the call ends. */
-  private final class Relay implements Threads.Listener {
-    private final Predicate<String> mayReach;
-    private final Consumer<ToolProgress> progress;
-    private final StringBuilder spoken = new StringBuilder();
-    private Threads.@Nullable Feed feed;
-    private String speaking = "";
-    private boolean silent;
-    private boolean over;
-
-    Relay(Predicate<String> mayReach, Consumer<ToolProgress> progress) {
-      this.mayReach = mayReach;
-      this.progress = progress;
-    }
-
-    synchronized Relay of(Threads.Feed itsFeed) {
-      feed = itsFeed;
-      itsFeed.request(1);
-      return this;
-    }
-
-    @Override
-    public synchronized void happened(long offset, int index, long at, ThreadEvent event) {
-      if (over) {
-        return;
-      }
-      if (event instanceof ThreadEvent.HandedOver to) {
-        silent = !mayReach.test(to.agent());
-      }
-      if (!silent) {
-        send(event);
-      }
-      if (feed != null) {
-        feed.request(1);
-      }
-    }
-
-    private void send(ThreadEvent event) {
-      if (event instanceof ThreadEvent.Emitted emitted) {
-        progress.accept(new ToolProgress(agent.name(), emitted.type(), Json.tree(emitted.data())));
-      } else if (event instanceof ThreadEvent.StepEnded ended) {
-        sendRest(ended.message());
-        for (RequestedCall call : ended.calls()) {
-          Function function = call.function();
-          progress.accept(new ToolProgress(agent.name(), "calls", Json.tree(function.name())));
-        }
-      }
-    }
-
-    @Override
-    public synchronized void streamed(MessageDelta delta) {
-      if (!over && !silent && delta.kind().equals("text")) {
-        if (!speaking.equals(delta.messageId())) {
-          speaking = delta.messageId();
-          spoken.setLength(0);
-        }
-        spoken.append(delta.text());
-        progress.accept(ToolProgress.text(delta.messageId(), delta.text()));
-      }
-    }
-
-    /** Sends the part of a message that was not streamed. */
-    private void sendRest(Message said) {
-      String all = said.content() == null ? "" : said.content();
-      String streamed = speaking.equals(said.id()) ? spoken.toString() : "";
-      String rest = all.startsWith(streamed) ? all.substring(streamed.length()) : all;
-      if (!rest.isEmpty()) {
-        progress.accept(ToolProgress.text(said.id(), rest));
-      }
-    }
-
-    /** Completes when all progress up to an entry is delivered, or after a timeout. */
-    CompletionStage<@Nullable Void> upTo(long offset) {
-      Threads.Feed followed;
-      synchronized (this) {
-        followed = feed;
-      }
-      return followed == null
-          ? CompletableFuture.completedFuture(null)
-          : followed
-              .deliveredUpTo(offset)
-              .toCompletableFuture()
-              .completeOnTimeout(null, PROGRESS_GRACE.toMillis(), TimeUnit.MILLISECONDS);
-    }
-
-    @Override
-    public void ended(@Nullable Throwable why) {
-      // The reply of the call reports the end.
-    }
-
-    synchronized void end() {
-      over = true;
-      if (feed != null) {
-        feed.close();
-      }
-    }
   }
 
   // --- schemas ---------------------------------------------------------------------------------
