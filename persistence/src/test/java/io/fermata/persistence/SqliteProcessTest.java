@@ -152,6 +152,7 @@ final class SqliteProcessTest {
   }
 
   @Test
+  @Tag("faults")
   void aProcessWhoseLogWasDeletedAcknowledgesNoMoreAndLosesNothing() {
     Path file = directory.resolve("fermata.db");
     List<Long> acknowledged = new ArrayList<>();
@@ -169,6 +170,7 @@ final class SqliteProcessTest {
   }
 
   @Test
+  @Tag("faults")
   void whatAKilledProcessAcknowledgedIsThereAndItsLockIsFree() {
     Path file = directory.resolve("fermata.db");
     List<Long> acknowledged = new ArrayList<>();

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.Test;
 
 /** Sessions whose host leaves, is replaced, or waits for the store. */
 @Tag("slow")
+@Tag("long")
 class ClusterSessionsTest extends ClusterOfHosts {
   @Test
   void theSessionsOfAHostThatClosesContinueOnAnother() {

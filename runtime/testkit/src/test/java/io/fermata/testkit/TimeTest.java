@@ -414,6 +414,7 @@ class TimeTest {
   }
 
   @Test
+  @Tag("long")
   @Tag("slow")
   void everyReminderOfALongTimeIsGivenInOneStep() {
     Flow<Parcel> flow =
@@ -431,6 +432,7 @@ class TimeTest {
   }
 
   @Test
+  @Tag("long")
   void timeWaitsWhileAHostComputes() {
     Flow<Parcel> flow =
         parcel()

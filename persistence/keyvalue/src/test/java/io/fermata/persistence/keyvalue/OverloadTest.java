@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** A host that gets more calls than it can handle. */
 @Tag("slow")
+@Tag("long")
 final class OverloadTest {
   private static final Duration TOO_LONG = Duration.ofMillis(1500);
 

@@ -373,6 +373,7 @@ class TasksTest {
   }
 
   @Test
+  @Tag("long")
   void aJobIsWaitedForLongerThanAConnectionMayBeSilent() throws Exception {
     try (McpServer hasty =
         McpServer.serving(host).port(0).idleTimeout(Duration.ofSeconds(3)).start()) {

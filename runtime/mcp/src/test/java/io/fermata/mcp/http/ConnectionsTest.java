@@ -171,6 +171,7 @@ class ConnectionsTest {
   }
 
   @Test
+  @Tag("long")
   void pipelinedRequestsAreServedWhileConnectionsAreReplaced() throws Exception {
     // Its responses end on a thread that does not read the next request.
     McpTool plain = McpTool.of("plain", "Done").call(call -> McpResult.text("done"));

@@ -144,6 +144,7 @@ class MembershipTest {
   }
 
   @Test
+  @Tag("long")
   @Tag("slow")
   void aClockThatIsSetWrongWhileItsHostRunsIsLoggedOnceUntilItIsRightAgain() {
     Member first = formed();
