@@ -195,7 +195,7 @@ public final class McpStdio implements AutoCloseable {
     JsonNode cancelled = cancelled(message);
     OutboundQueue progress = open.remove(cancelled);
     if (progress != null) {
-      progress.disconnect();
+      progress.cancel();
     }
     if (RpcMessage.isResponse(message) || (notification(message) && !cancelled.isMissingNode())) {
       // It needs no permit: the request that it answers or cancels may hold the last one.

@@ -9,7 +9,6 @@ import io.fermata.mcp.feature.McpReply;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.protocol.RequestGate;
-import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.ToolHost;
@@ -20,12 +19,13 @@ import io.fermata.session.call.Tasks;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.RootCauses;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -84,7 +84,7 @@ public final class JobToolCalls {
   }
 
   CompletionStage<RpcResult> call(ToolCall call, McpRequest request) {
-    PendingRun pending = new PendingRun(request.revision());
+    PendingRun pending = new PendingRun(request);
     CompletionStage<RpcResult> answer =
         runner
             .run(
@@ -93,7 +93,7 @@ public final class JobToolCalls {
                 call.tool(),
                 call.arguments(),
                 true,
-                round -> new Round(withCallId(call, round), request, round, pending).start())
+                round -> new Round(call, request, round, pending).start())
             .whenComplete((result, failure) -> pending.finished(failure));
     CompletionStage<RpcResult> reply = gate.orIfHandedBack(answer, pending::handedBack);
     reply.whenComplete((result, failure) -> pending.replied());
@@ -101,33 +101,41 @@ public final class JobToolCalls {
   }
 
   /** Gives the call an id, by which a client that was given no task finds its run again. */
-  private ToolCall withCallId(ToolCall call, McpCall round) {
-    if (call.meta().path(ToolReplyJson.CALL_ID).isTextual()) {
+  private ToolCall withCallId(ToolCall call, @Nullable JsonNode before) {
+    if (isNamed(call)) {
       return call;
     }
-    JsonNode before = round.remembered();
     String callId = before == null ? host.handles().mint() : before.path("callId").asText();
     ObjectNode meta = call.meta().deepCopy().put(ToolReplyJson.CALL_ID, callId);
     return call.with(call.arguments(), meta);
   }
 
+  private static boolean isNamed(ToolCall call) {
+    return call.meta().path(ToolReplyJson.CALL_ID).isTextual();
+  }
+
   /** The run that a call waits for, through all of its rounds. */
   private final class PendingRun {
     final long since = System.nanoTime();
-    private final Revision revision;
+    private final McpRequest request;
     private @Nullable TaskRun run;
     private @Nullable String callId;
     private @Nullable CompletableFuture<TaskView> settled;
+    private boolean named;
     private boolean asks;
     private boolean detached;
 
-    PendingRun(Revision revision) {
-      this.revision = revision;
+    PendingRun(McpRequest request) {
+      this.request = request;
     }
 
-    synchronized void started(TaskRun of, ToolCall call) {
+    /**
+     * @param byClient whether the client named its call, and so may repeat it
+     */
+    synchronized void started(TaskRun of, String id, boolean byClient) {
       run = of;
-      callId = call.meta().path(ToolReplyJson.CALL_ID).asText();
+      callId = id;
+      named = byClient;
     }
 
     synchronized void asks() {
@@ -138,10 +146,13 @@ public final class JobToolCalls {
       settled = until;
     }
 
-    /** A client that disconnects cancels its run, unless its reply said that the run continues. */
+    /**
+     * Cancels the run because its client does not wait any longer, unless its reply said that the
+     * run continues, or it can come back: then only the client itself cancels it.
+     */
     void abandon(TaskRun which) {
       synchronized (this) {
-        if (detached) {
+        if (detached || (named && !request.cancelled())) {
           return;
         }
       }
@@ -152,7 +163,7 @@ public final class JobToolCalls {
     void finished(@Nullable Throwable failure) {
       TaskRun asking;
       synchronized (this) {
-        asking = failure == null || !asks || revision.modern() ? null : run;
+        asking = failure == null || !asks || request.revision().modern() ? null : run;
       }
       if (asking != null) {
         abandon(asking);
@@ -165,7 +176,7 @@ public final class JobToolCalls {
         return null;
       }
       detached = true;
-      return replies.handedBack(callId, run, revision);
+      return replies.handedBack("The server is shutting down", callId, run, request.revision());
     }
 
     /** The client has its reply, so nothing waits for the run any more. */
@@ -187,8 +198,13 @@ public final class JobToolCalls {
     private final McpCall round;
     private final PendingRun pending;
 
+    /** Whether the client named its call, now or in an earlier round. */
+    private final boolean named;
+
     Round(ToolCall call, McpRequest request, McpCall round, PendingRun pending) {
-      this.call = call;
+      JsonNode before = round.remembered();
+      this.named = isNamed(call) || (before != null && before.path("named").asBoolean());
+      this.call = withCallId(call, before);
       this.request = request;
       this.round = round;
       this.pending = pending;
@@ -205,7 +221,7 @@ public final class JobToolCalls {
     private TaskRun run(String runId) {
       TaskRun run = new TaskRun(call.principal(), call.tool(), runId);
       if (!call.takesTask()) {
-        pending.started(run, call);
+        pending.started(run, callId(), named);
       }
       return run;
     }
@@ -258,12 +274,6 @@ public final class JobToolCalls {
       return call.takesTask() ? now(taskMethods.created(run, reply)) : awaitRun(run);
     }
 
-    private static RpcException tooLong() {
-      return RpcException.failed(
-          "The job was cancelled because it took longer than a client without a stream can wait:"
-              + " accept text/event-stream, or declare tasks.");
-    }
-
     private void poll(TaskRun run, CompletableFuture<TaskView> settled) {
       tasks
           .view(run)
@@ -279,7 +289,7 @@ public final class JobToolCalls {
               });
     }
 
-    /** Waits for the run, and cancels it if the client cannot wait any longer. */
+    /** Waits for the run for as long as the client can. */
     private CompletionStage<RpcResult> awaitRun(TaskRun run) {
       CompletableFuture<TaskView> settled = new CompletableFuture<>();
       pending.waits(settled);
@@ -301,17 +311,24 @@ public final class JobToolCalls {
         settled.orTimeout(left, TimeUnit.NANOSECONDS);
       }
       return settled
-          .exceptionally(failure -> unsettled(run, failure))
           .whenComplete((view, failure) -> unwatch.run())
-          .thenCompose(view -> settle(run, view));
+          .handle((view, failure) -> view == null ? unsettled(run, failure) : settle(run, view))
+          .thenCompose(next -> next);
     }
 
-    private TaskView unsettled(TaskRun run, Throwable failure) {
-      if (failure instanceof TimeoutException) {
-        pending.abandon(run);
-        throw tooLong();
+    private CompletionStage<RpcResult> unsettled(TaskRun run, @Nullable Throwable failure) {
+      Throwable cause = RootCauses.of(Objects.requireNonNull(failure));
+      if (!(cause instanceof TimeoutException)) {
+        return CompletableFuture.failedFuture(cause);
       }
-      throw new CompletionException(failure);
+      if (named) {
+        String why = "The job takes longer than a client without a stream can wait";
+        return now(replies.handedBack(why, callId(), run, request.revision()));
+      }
+      pending.abandon(run);
+      throw RpcException.failed(
+          "The job was cancelled because it took longer than a client without a stream can wait:"
+              + " accept text/event-stream, or declare tasks.");
     }
 
     private CompletionStage<RpcResult> ask(TaskRun run, TaskView view) {
@@ -322,7 +339,7 @@ public final class JobToolCalls {
             "The tool has to ask its user a question that this client cannot show: "
                 + TaskMethods.unshown(view, request));
       }
-      round.remember(Map.of("runId", run.runId(), "callId", callId()));
+      round.remember(Map.of("runId", run.runId(), "callId", callId(), "named", named));
       pending.asks();
       Map<String, McpReply> asked = round.ask(forms.asks());
       ObjectNode responses = Json.object();

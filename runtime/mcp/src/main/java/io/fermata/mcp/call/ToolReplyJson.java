@@ -43,14 +43,18 @@ public final class ToolReplyJson {
     return results.ofTool(revision, McpResult.error(text));
   }
 
-  /** The result of a call whose job outlives the server. */
-  RpcResult handedBack(String callId, TaskRun run, Revision revision) {
+  /**
+   * The result of a call whose job continues.
+   *
+   * @param why why the call does not wait for it any longer
+   */
+  RpcResult handedBack(String why, String callId, TaskRun run, Revision revision) {
     ObjectNode named = Json.object().put("runId", run.runId()).put("flow", run.tool());
     return results.ofTool(
         revision,
         McpResult.error(
-                "The server is shutting down; the work continues. Do not start it again: repeat the call"
-                    + " with _meta {\"%s\": \"%s\"} to get its result.".formatted(CALL_ID, callId))
+                "%s; the work continues. Do not start it again: repeat the call with _meta {\"%s\": \"%s\"} to get its result."
+                    .formatted(why, CALL_ID, callId))
             .meta(RUN, named)
             .meta(CALL_ID, Json.tree(callId)));
   }

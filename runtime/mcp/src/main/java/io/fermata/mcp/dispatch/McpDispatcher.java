@@ -136,7 +136,7 @@ public final class McpDispatcher {
             arrival instanceof MessageSource.Connection);
     CompletionStage<?> gone = arrival instanceof MessageSource.Post post ? post.gone() : null;
     if (gone != null && progress == null) {
-      gone.thenRun(request::cancel);
+      gone.thenRun(request::disconnect);
     }
     boolean ping = message.method().equals("ping");
     CompletionStage<RpcResult> answer =

@@ -61,8 +61,18 @@ public record McpRequest(
     if (progress == null) {
       cancellation.cancel();
     } else {
-      progress.disconnect();
+      progress.cancel();
     }
+  }
+
+  /** Whether the client has cancelled the request, and has not just disconnected. */
+  public boolean cancelled() {
+    return cancellation.cancelled();
+  }
+
+  /** The client of a request without a stream has disconnected. */
+  public void disconnect() {
+    cancellation.disconnect();
   }
 
   public String principal() {

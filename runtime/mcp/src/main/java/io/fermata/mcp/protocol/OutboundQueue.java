@@ -238,8 +238,14 @@ public final class OutboundQueue {
     cancellation.onCancel(todo);
   }
 
-  /** The client has disconnected or cancelled. */
+  /** The client has disconnected. */
   public void disconnect() {
+    takeLast();
+    cancellation.disconnect();
+  }
+
+  /** The client has cancelled. */
+  public void cancel() {
     takeLast();
     cancellation.cancel();
   }

@@ -1,0 +1,162 @@
+package io.fermata.mcp.call;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.mcp.Events;
+import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpStdio;
+import io.fermata.mcp.TaskServer;
+import io.fermata.mcp.Wired;
+import io.fermata.mcp.settings.PrincipalLimits;
+import io.fermata.session.Fermata;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PipedInputStream;
+import java.io.PipedOutputStream;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls of jobs whose clients stop waiting. */
+@Timeout(60)
+@Tag("slow")
+class JobToolCallsTest {
+  private static final String FORMS = "{\"elicitation\":{}}";
+  private static final String CANCEL =
+      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}";
+
+  @TempDir Path directory;
+  private TaskServer kitchen;
+  private Fermata host;
+  private McpServer server;
+
+  @BeforeEach
+  void start() {
+    kitchen = new TaskServer(directory);
+    host = kitchen.host(Duration.ofMillis(300));
+    server =
+        McpServer.serving(host)
+            .port(0)
+            .idleTimeout(Duration.ofSeconds(5))
+            .perPrincipal(PrincipalLimits.DEFAULT.callsInFlight(2))
+            .start();
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    kitchen.release();
+    server.close();
+    host.close();
+  }
+
+  /** The call 9 of the job, in a revision before 2026-07-28. */
+  private static String call(String meta) {
+    return "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"job\",\"arguments\":{},\"_meta\":{%s}}}"
+        .formatted(meta);
+  }
+
+  private static String named(String callId) {
+    return "\"fermata/callId\":\"" + callId + "\"";
+  }
+
+  private Events modern(String callId) throws Exception {
+    Wired wired = new Wired(server);
+    String message =
+        wired.modernMessage("tools/call", "job", "\"name\":\"job\",\"arguments\":{}", FORMS);
+    return wired.listen(message.replace("\"_meta\":{", "\"_meta\":{" + named(callId) + ",")).get();
+  }
+
+  private static JsonNode result(Events events) throws Exception {
+    return (events.streamed() ? events.next() : events.plain()).path("result");
+  }
+
+  private void awaitThatOneCallIsInFlight() {
+    int status = 429;
+    while (status == 429) {
+      status = new Wired(server).request("tools/call", "\"name\":\"none\"").status();
+    }
+  }
+
+  private void awaitThatTheJobIsUndone() throws InterruptedException {
+    while (!kitchen.undone()) {
+      Thread.sleep(20);
+    }
+  }
+
+  @Test
+  void aJobThatIsCalledAgainUnderItsIdOutlivesTheBrokenConnectionOfItsFirstCall() throws Exception {
+    Events first = modern("c1");
+    Events second = modern("c1");
+
+    first.breakOff();
+    awaitThatOneCallIsInFlight();
+    kitchen.release();
+
+    assertThat(result(second).path("resultType").asText()).isEqualTo("input_required");
+    assertThat(kitchen.heated()).isEqualTo(1);
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aJobThatItsClientDidNotNameIsCancelledWithTheConnectionOfItsCall() throws Exception {
+    Events events = new Wired(server).listen(call("")).get();
+
+    events.breakOff();
+
+    awaitThatTheJobIsUndone();
+  }
+
+  @Test
+  void aClientCancelsAJobThatItNamed() throws Exception {
+    Wired client = new Wired(server).session("2025-06-18", "{}");
+    Events events = client.listen(call(named("c1"))).get();
+
+    client.send(CANCEL);
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+    awaitThatTheJobIsUndone();
+  }
+
+  @Test
+  void aJobThatItsClientNamedOutlivesAConnectionThatCannotBeSilentForAsLong() throws Exception {
+    Wired client = new Wired(server).with("Accept", "application/json");
+
+    JsonNode late = client.listen(call(named("c1"))).get().plain().path("result");
+
+    assertThat(late.at("/content/0/text").asText()).contains("continues", "c1");
+    kitchen.release();
+    assertThat(result(modern("c1")).path("resultType").asText()).isEqualTo("input_required");
+    assertThat(kitchen.heated()).isEqualTo(1);
+  }
+
+  @Test
+  void aJobThatItsClientNamedOutlivesTheClientThatItAsks() throws Exception {
+    kitchen.release();
+    PipedOutputStream toServer = new PipedOutputStream();
+    PipedInputStream in = new PipedInputStream(toServer, 1 << 16);
+    PipedOutputStream out = new PipedOutputStream();
+    BufferedReader fromServer =
+        new BufferedReader(new InputStreamReader(new PipedInputStream(out, 1 << 16), UTF_8));
+    try (McpStdio stdio = McpServer.serving(host).stdio(in, out)) {
+      String hello =
+          "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":%s}}";
+      toServer.write((hello.formatted(FORMS) + "\n" + call(named("c1")) + "\n").getBytes(UTF_8));
+      toServer.flush();
+      assertThat(fromServer.readLine()).contains("protocolVersion");
+      assertThat(fromServer.readLine()).contains("elicitation/create");
+
+      toServer.close();
+      stdio.awaitEnd();
+    }
+
+    assertThat(result(modern("c1")).path("inputRequests")).hasSize(2);
+    assertThat(kitchen.heated()).isEqualTo(1);
+  }
+}
