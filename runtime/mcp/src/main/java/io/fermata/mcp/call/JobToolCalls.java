@@ -21,6 +21,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -30,6 +31,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -114,13 +116,33 @@ public final class JobToolCalls {
     return call.meta().path(ToolReplyJson.CALL_ID).isTextual();
   }
 
+  /** Cancels a run, and repeats that while it is refused for now and nobody sets the reply. */
+  private void cancel(TaskRun run, CompletableFuture<ToolReply> reply) {
+    if (reply.isDone()) {
+      return;
+    }
+    tasks
+        .cancel(run)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure != null) {
+                reply.completeExceptionally(failure);
+              } else if (HostError.isTemporary(code(done))) {
+                RETRY.execute(() -> cancel(run, reply));
+              } else {
+                reply.complete(done);
+              }
+            });
+  }
+
   /** The run that a call waits for, through all of its rounds. */
   private final class PendingRun {
     final long since = System.nanoTime();
     private final McpRequest request;
+    private final List<CompletableFuture<?>> waiting = new ArrayList<>(1);
     private @Nullable TaskRun run;
     private @Nullable String callId;
-    private @Nullable CompletableFuture<TaskView> settled;
+    private @Nullable CompletableFuture<ToolReply> cancelled;
     private boolean named;
     private boolean asks;
     private boolean detached;
@@ -143,20 +165,42 @@ public final class JobToolCalls {
     }
 
     synchronized void waits(CompletableFuture<TaskView> until) {
-      settled = until;
+      waiting.add(until);
+    }
+
+    /** From here on, the reply to the client says that the run continues. */
+    synchronized void detach() {
+      detached = true;
+    }
+
+    /** Cancels the run; the stage fails if the client is told that it continues. */
+    CompletionStage<ToolReply> cancel(TaskRun which) {
+      CompletableFuture<ToolReply> reply = new CompletableFuture<>();
+      synchronized (this) {
+        if (cancelled != null) {
+          return cancelled;
+        } else if (detached) {
+          return CompletableFuture.failedFuture(RpcException.interrupted());
+        }
+        cancelled = reply;
+        waiting.add(reply);
+      }
+      JobToolCalls.this.cancel(which, reply);
+      gate.hold(reply);
+      return reply;
     }
 
     /**
-     * Cancels the run because its client does not wait any longer, unless its reply said that the
-     * run continues, or it can come back: then only the client itself cancels it.
+     * Cancels the run because its client does not wait any longer; of a client that can come back,
+     * only if it says so.
      */
     void abandon(TaskRun which) {
       synchronized (this) {
-        if (detached || (named && !request.cancelled())) {
+        if (named && !request.cancelled()) {
           return;
         }
       }
-      tasks.cancel(which);
+      cancel(which);
     }
 
     /** Cancels a run that was abandoned at a question, because nobody else knows of it. */
@@ -175,19 +219,17 @@ public final class JobToolCalls {
       if (run == null || callId == null) {
         return null;
       }
-      detached = true;
+      detach();
       return replies.handedBack("The server is shutting down", callId, run, request.revision());
     }
 
     /** The client has its reply, so nothing waits for the run any more. */
     void replied() {
-      CompletableFuture<TaskView> waiting;
+      List<CompletableFuture<?>> left;
       synchronized (this) {
-        waiting = detached ? settled : null;
+        left = detached ? List.copyOf(waiting) : List.of();
       }
-      if (waiting != null) {
-        waiting.completeExceptionally(RpcException.interrupted());
-      }
+      left.forEach(each -> each.completeExceptionally(RpcException.interrupted()));
     }
   }
 
@@ -306,14 +348,17 @@ public final class JobToolCalls {
       if (queue != null) {
         queue.keepAlive();
       } else if (timeout != null) {
-        // The connection has been silent since the call arrived.
-        long left = timeout.toNanos() - (System.nanoTime() - pending.since);
-        settled.orTimeout(left, TimeUnit.NANOSECONDS);
+        settled.orTimeout(left(timeout), TimeUnit.NANOSECONDS);
       }
       return settled
           .whenComplete((view, failure) -> unwatch.run())
           .handle((view, failure) -> view == null ? unsettled(run, failure) : settle(run, view))
           .thenCompose(next -> next);
+    }
+
+    /** The nanoseconds until the connection has been silent for a time, since the call arrived. */
+    private long left(Duration time) {
+      return time.toNanos() - (System.nanoTime() - pending.since);
     }
 
     private CompletionStage<RpcResult> unsettled(TaskRun run, @Nullable Throwable failure) {
@@ -322,13 +367,70 @@ public final class JobToolCalls {
         return CompletableFuture.failedFuture(cause);
       }
       if (named) {
-        String why = "The job takes longer than a client without a stream can wait";
-        return now(replies.handedBack(why, callId(), run, request.revision()));
+        return handedBack(run, "The job takes longer than a client without a stream can wait");
       }
-      pending.abandon(run);
-      throw RpcException.failed(
-          "The job was cancelled because it took longer than a client without a stream can wait:"
-              + " accept text/event-stream, or declare tasks.");
+      return cancelled(
+          run,
+          () -> {
+            throw RpcException.failed(
+                "The job was cancelled because it took longer than a client without a stream can"
+                    + " wait: accept text/event-stream, or declare tasks.");
+          });
+    }
+
+    private CompletionStage<RpcResult> handedBack(TaskRun run, String why) {
+      pending.detach();
+      return now(replies.handedBack(why, callId(), run, request.revision()));
+    }
+
+    /** Cancels the run and then replies; as long as that is refused for now, the client waits. */
+    private CompletionStage<RpcResult> cancelled(TaskRun run, Supplier<RpcResult> then) {
+      CompletableFuture<ToolReply> reply = pending.cancel(run).toCompletableFuture().copy();
+      request.onCancel(() -> reply.completeExceptionally(RpcException.cancelled()));
+      OutboundQueue queue = request.progress();
+      if (queue != null) {
+        RETRY.execute(
+            () -> {
+              if (!reply.isDone()) {
+                queue.keepAlive();
+              }
+            });
+      } else if (timeout != null) {
+        // Of what the connection lasts beyond the timeout, the rest is for the reply.
+        Duration longer = timeout.plus(timeout.dividedBy(10));
+        reply.orTimeout(left(longer), TimeUnit.NANOSECONDS);
+      }
+      return reply
+          .handle(
+              (done, failure) ->
+                  done == null
+                      ? uncancelled(run, failure)
+                      : isRefused(done) ? refused(run, done) : now(then.get()))
+          .thenCompose(next -> next);
+    }
+
+    /** A run that was cancelled may have effects to undo. */
+    private static boolean isRefused(ToolReply done) {
+      return done.error() && !CONTINUES.contains(code(done));
+    }
+
+    private CompletionStage<RpcResult> uncancelled(TaskRun run, @Nullable Throwable failure) {
+      Throwable cause = RootCauses.of(Objects.requireNonNull(failure));
+      return cause instanceof TimeoutException
+          ? handedBack(run, "The job cannot be cancelled for now")
+          : CompletableFuture.failedFuture(cause);
+    }
+
+    /** A run that has ended cannot be cancelled, nor can one that nobody could compensate. */
+    private CompletionStage<RpcResult> refused(TaskRun run, ToolReply refusal) {
+      return tasks
+          .view(run)
+          .thenApply(
+              view ->
+                  replies.result(
+                      call.tool(),
+                      view.status() == TaskView.Status.ENDED ? view.reply() : refusal,
+                      request.revision()));
     }
 
     private CompletionStage<RpcResult> ask(TaskRun run, TaskView view) {
@@ -352,7 +454,7 @@ public final class JobToolCalls {
 
     /** Cancels the run, because nobody else could continue it. */
     private CompletionStage<RpcResult> ended(TaskRun run, String why) {
-      return tasks.cancel(run).thenCompose(done -> failed(why));
+      return cancelled(run, () -> replies.error(why, request.revision()));
     }
 
     /** A run at its visit limit continues; any other stopped run needs an operator. */

@@ -17,6 +17,7 @@ public final class RequestGate {
   private final Set<Runnable> handingBack = ConcurrentHashMap.newKeySet();
   private final CompletableFuture<Void> empty = new CompletableFuture<>();
   private volatile boolean closed;
+  private volatile boolean cutOff;
 
   public boolean closed() {
     return closed;
@@ -38,6 +39,22 @@ public final class RequestGate {
   public void leave() {
     if (inside.decrementAndGet() == 0 && closed) {
       empty.complete(null);
+    }
+  }
+
+  /** Counts work that outlasts its request as in flight. It fails if the server ends first. */
+  public void hold(CompletableFuture<?> work) {
+    inside.incrementAndGet();
+    Object held = new Object();
+    waiting.put(held, work);
+    CompletionStage<?> done = work;
+    done.whenComplete(
+        (result, failure) -> {
+          waiting.remove(held);
+          leave();
+        });
+    if (cutOff || empty.isDone()) {
+      work.completeExceptionally(RpcException.interrupted());
     }
   }
 
@@ -109,6 +126,7 @@ public final class RequestGate {
 
   /** Rejects the requests that are still in flight. */
   void cutOff() {
+    cutOff = true;
     waiting.values().forEach(each -> each.completeExceptionally(RpcException.interrupted()));
   }
 }

@@ -11,12 +11,21 @@ import io.fermata.mcp.TaskServer;
 import io.fermata.mcp.Wired;
 import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.Fermata;
+import io.fermata.session.ToolHost;
+import io.fermata.session.call.Tasks;
+import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -24,7 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Calls of jobs whose clients stop waiting. */
+/** Calls of jobs whose clients stop waiting, also while the host refuses to cancel. */
 @Timeout(60)
 @Tag("slow")
 class JobToolCallsTest {
@@ -33,6 +42,12 @@ class JobToolCallsTest {
       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}";
 
   @TempDir Path directory;
+
+  /** Whether the host refuses cancellations, and a permit for each that it has refused. */
+  private final AtomicBoolean full = new AtomicBoolean();
+
+  private final Semaphore refused = new Semaphore(0);
+
   private TaskServer kitchen;
   private Fermata host;
   private McpServer server;
@@ -42,7 +57,7 @@ class JobToolCallsTest {
     kitchen = new TaskServer(directory);
     host = kitchen.host(Duration.ofMillis(300));
     server =
-        McpServer.serving(host)
+        McpServer.serving(sometimesFull(ToolHost.class, host))
             .port(0)
             .idleTimeout(Duration.ofSeconds(5))
             .perPrincipal(PrincipalLimits.DEFAULT.callsInFlight(2))
@@ -82,6 +97,22 @@ class JobToolCallsTest {
     while (status == 429) {
       status = new Wired(server).request("tools/call", "\"name\":\"none\"").status();
     }
+  }
+
+  /** The host, or its tasks. */
+  private <T> T sometimesFull(Class<T> type, T target) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (proxy, method, given) -> {
+              if (full.get() && method.getName().equals("cancel")) {
+                refused.release();
+                return CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED));
+              }
+              Object answer = method.invoke(target, given);
+              return answer instanceof Tasks tasks ? sometimesFull(Tasks.class, tasks) : answer;
+            }));
   }
 
   private void awaitThatTheJobIsUndone() throws InterruptedException {
@@ -158,5 +189,57 @@ class JobToolCallsTest {
 
     assertThat(result(modern("c1")).path("inputRequests")).hasSize(2);
     assertThat(kitchen.heated()).isEqualTo(1);
+  }
+
+  @Test
+  void aJobWhoseCancellationIsRefusedForNowIsCancelledLater() throws Exception {
+    Events events = new Wired(server).listen(call("")).get();
+    full.set(true);
+
+    events.breakOff();
+
+    refused.acquire();
+    full.set(false);
+    awaitThatTheJobIsUndone();
+  }
+
+  @Test
+  void aJobThatCouldNotBeCancelledIsNotReportedAsCancelled() throws Exception {
+    CompletableFuture<Events> call =
+        new Wired(server).with("Accept", "application/json").listen(call(""));
+    while (kitchen.heated() == 0) {
+      Thread.sleep(5);
+    }
+    full.set(true);
+
+    JsonNode late = call.get().plain().path("result");
+
+    assertThat(late.at("/content/0/text").asText())
+        .contains("cannot be cancelled", "continues", "callId");
+    full.set(false);
+    kitchen.release();
+    String callId = late.path("_meta").path("fermata/callId").asText();
+    assertThat(result(modern(callId)).path("resultType").asText()).isEqualTo("input_required");
+    assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aClientThatDeclinesWaitsUntilItsJobIsCancelled() throws Exception {
+    kitchen.release();
+    Wired client = new Wired(server).session("2025-06-18", FORMS);
+    Events events = client.listen(call("")).get();
+    List<String> asked =
+        List.of(events.next().path("id").asText(), events.next().path("id").asText());
+    full.set(true);
+
+    for (String id : asked) {
+      client.send(
+          "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"result\":{\"action\":\"decline\"}}".formatted(id));
+    }
+
+    refused.acquire();
+    full.set(false);
+    assertThat(events.next().at("/result/content/0/text").asText()).contains("was cancelled");
+    awaitThatTheJobIsUndone();
   }
 }

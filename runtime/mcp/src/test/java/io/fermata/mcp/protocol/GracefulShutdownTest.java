@@ -108,6 +108,20 @@ class GracefulShutdownTest {
   }
 
   @Test
+  void workThatOutlastsItsRequestIsInFlightAndEndsWithTheServer() {
+    RequestGate gate = new RequestGate();
+    CompletableFuture<String> work = new CompletableFuture<>();
+    gate.hold(work);
+
+    new GracefulShutdown(gate, host, () -> {}).run(SHORT);
+
+    assertThat(work).isCompletedExceptionally();
+    CompletableFuture<String> late = new CompletableFuture<>();
+    gate.hold(late);
+    assertThat(late).isCompletedExceptionally();
+  }
+
+  @Test
   void aCallInFlightIsAnsweredAndNewOnesAreRefusedMeanwhile() throws Exception {
     CompletableFuture<Wired.Said> inFlight = later("working");
     FakeHost.Work work = host.work();
