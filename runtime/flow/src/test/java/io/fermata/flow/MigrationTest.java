@@ -15,6 +15,7 @@ import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
@@ -554,6 +555,33 @@ class MigrationTest {
 
     Flow<Old> named = acting(old().version(2).migrate(1, m -> m.node("act", "do")), "do").compile();
     assertThat(refused(before, named)).contains("act has begun and must keep its name");
+  }
+
+  private static Flow<Old> checking(FlowBuilder<Old> flow, Consumer<QuestionOptions<Old>> check) {
+    return Flows.chain(flow.ask("ask", q -> q.question("city", "City?", check)), "ask").compile();
+  }
+
+  @Test
+  void anAnswerWhoseCheckFailedIsJudgedByTheValidatorOfTheNewVersion() {
+    Driver before =
+        started(
+            checking(
+                old(),
+                o ->
+                    o.validateAsync(
+                        (String city) -> {
+                          throw new StepException("No.");
+                        })),
+            "city",
+            "rome");
+    Driver run =
+        new Driver(
+            checking(
+                old().version(2).migrate(1, m -> {}),
+                o -> o.validate((String city) -> Verdict.accept("Rome"))));
+    run.takeOver(before);
+
+    assertThat(Driver.result(run.proceed()).path("city").asText()).isEqualTo("Rome");
   }
 
   @Test

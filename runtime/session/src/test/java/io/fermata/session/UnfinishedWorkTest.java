@@ -1,10 +1,15 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Flow;
+import io.fermata.flow.QuestionOptions;
+import io.fermata.flow.event.Verdict;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
@@ -13,6 +18,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -66,6 +72,48 @@ final class UnfinishedWorkTest {
 
       awaitAll(continued);
       assertThat(places).hasSize(SESSIONS).doesNotHaveDuplicates();
+    }
+  }
+
+  private static Flow<TestFlows.Talk> talk(Consumer<QuestionOptions<TestFlows.Talk>> check) {
+    return Flow.of("talk", TestFlows.Talk.class)
+        .description("Talks.")
+        .ask("ask_word", q -> q.question("word", "Which word?", check))
+        .edge(START, "ask_word")
+        .edge("ask_word", END)
+        .result(talk -> talk)
+        .compile();
+  }
+
+  @Test
+  void anAnswerWhoseCheckWasRunningIsJudgedByTheValidatorThatTheQuestionHasNow() throws Exception {
+    CountDownLatch asked = new CountDownLatch(1);
+    Flow<TestFlows.Talk> slow =
+        talk(
+            o ->
+                o.validateAsync(
+                    (String word) -> {
+                      asked.countDown();
+                      return new CompletableFuture<>();
+                    }));
+    Flow<TestFlows.Talk> quick =
+        talk(
+            o ->
+                o.validate(
+                    (String word) ->
+                        word.equals("no") ? Verdict.reject("Rude.") : Verdict.accept()));
+    try (TestHost host = new TestHost(Store.sqlite(directory.resolve("check.db")), slow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      // The host is killed before it replies.
+      Future<?> unused = client.proceedLater("word", "no");
+      assertThat(asked.await(1, TimeUnit.MINUTES)).isTrue();
+
+      host.crash(quick);
+
+      assertThat(TestHost.field(client.outcome(client.proceed()))).isEqualTo("word");
+      ToolReply done = client.proceed("word", "yes");
+      assertThat(done.structured().at("/result/word").asText()).as("%s", done).isEqualTo("yes");
     }
   }
 

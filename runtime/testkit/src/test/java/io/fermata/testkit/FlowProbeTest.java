@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
@@ -22,6 +24,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** Expectations of a run, and the messages of failed ones. */
@@ -338,6 +341,93 @@ class FlowProbeTest {
         .asks("email")
         .answer("email", "a@b.c")
         .completes();
+  }
+
+  record Mail(String name, String email) {}
+
+  private static Flow<Mail> checking(Consumer<QuestionOptions<Mail>> check) {
+    return Flow.of("mail", Mail.class)
+        .description("Asks.")
+        .ask("ask", q -> q.question("name", "Name?").question("email", "E-mail?", check))
+        .edge(Flow.START, "ask")
+        .edge("ask", Flow.END)
+        .result(state -> state)
+        .compile();
+  }
+
+  /** A run whose answer waits until its check can be attempted again, on the next release. */
+  private static FlowProbe<Mail> checkWaits(Consumer<QuestionOptions<Mail>> next) {
+    Flow<Mail> first =
+        checking(
+            o ->
+                o.validateAsync(
+                    (String email) -> CompletableFuture.completedStage(Verdict.accept()),
+                    e -> e.retry(3, Duration.ofMinutes(1))));
+    return FlowProbe.of(first)
+        .manualTime()
+        .failAt("ask", 1)
+        .start("to test", "name", "Ann")
+        .answer("email", "ann")
+        .worksAt("ask")
+        .upgrade(checking(next))
+        .passTime(Duration.ofMinutes(2));
+  }
+
+  @Test
+  void anAnswerWhoseCheckWaitsIsJudgedByTheValidatorThatTheQuestionHasNow() {
+    checkWaits(o -> o.validate((String email) -> Verdict.reject("No @.")))
+        .rejects("email", "No @.")
+        .answer("email", "again")
+        .rejects("email", "No @.");
+    checkWaits(
+            o ->
+                o.validate(
+                    (Mail mail, String email) -> Verdict.accept(email + " of " + mail.name())))
+        .completesWith("email", "ann of Ann");
+    checkWaits(
+            o ->
+                o.validateAsync(
+                    (String email) -> CompletableFuture.completedStage(Verdict.accept("new"))))
+        .completesWith("email", "new");
+    checkWaits(o -> {}).completesWith("email", "ann");
+    checkWaits(
+            o ->
+                o.validate(
+                    (String email) -> {
+                      throw new IllegalStateException("broken");
+                    }))
+        .fails(ErrorCode.VALIDATOR_FAILED);
+  }
+
+  private static Flow<Mail> expiring(Consumer<FlowBuilder<Mail>> hook) {
+    FlowBuilder<Mail> flow =
+        Flow.of("mail", Mail.class)
+            .description("Asks.")
+            .expireAfter(Duration.ofHours(1))
+            .ask("ask", q -> q.question("email", "E-mail?"))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END);
+    hook.accept(flow);
+    return flow.compile();
+  }
+
+  @Test
+  void aRunEndsWhoseHookForItsExpiryIsGone() {
+    FlowProbe.of(
+            expiring(
+                flow ->
+                    flow.onExpire(
+                        run -> {
+                          throw new IllegalStateException("no mail server");
+                        },
+                        e -> e.retry(9, Duration.ofHours(1)))))
+        .manualTime()
+        .start("to test")
+        .passTime(Duration.ofHours(2))
+        .upgrade(expiring(flow -> {}))
+        .passTime(Duration.ofHours(2))
+        .answer("email", "ann")
+        .fails(ErrorCode.RUN_EXPIRED);
   }
 
   private static Flow<Order> charging(AsyncAction<Order> charge, boolean once) {

@@ -11,6 +11,7 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Paths;
 import java.util.List;
@@ -67,8 +68,10 @@ final class ActionRunner {
     return switch (effect.kind()) {
       case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
       case UNDO -> {
-        Node.Compensation<T> undo = Objects.requireNonNull(spot.compensation());
-        yield act(undo.action(), run(state, effect, spot, List.of(), world), effect);
+        Node.Compensation<T> undo = spot.compensation();
+        AsyncAction<T> action =
+            undo == null ? nothing -> CompletableFuture.completedStage(null) : undo.action();
+        yield act(action, run(state, effect, spot, List.of(), world), effect);
       }
       case REMIND -> {
         AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
@@ -129,12 +132,14 @@ final class ActionRunner {
   private static <T extends Record> CompletionStage<Input.Result> judge(
       Node.Ask<T> ask, StepEffect effect, TypedPlace<T> spot) throws Exception {
     String field = Objects.requireNonNull(effect.field()).substring(spot.prefix().length());
-    Object answer = spot.schema().value(field, Paths.get(spot.data(), field));
-    return PendingEffects.asyncCheck(ask, field)
-        .validator()
-        .check(Objects.requireNonNull(answer))
-        .handle(
-            (verdict, thrown) ->
-                thrown == null ? new Input.Judged(verdict) : failed(effect, thrown));
+    Object answer =
+        Objects.requireNonNull(spot.schema().value(field, Paths.get(spot.data(), field)));
+    Node.Check check = PendingEffects.check(ask, field);
+    CompletionStage<Verdict> judged =
+        check instanceof Node.Async async
+            ? async.validator().check(answer)
+            : CompletableFuture.completedStage(OpenQuestions.verdict(spot, answer, check));
+    return judged.handle(
+        (verdict, thrown) -> thrown == null ? new Input.Judged(verdict) : failed(effect, thrown));
   }
 }

@@ -310,17 +310,16 @@ final class Migrations {
       boolean same =
           working.field() == null
               ? step.node() instanceof Node.Act
-              : step.node() instanceof Node.Ask<?> ask && checks(ask, step, place, working.field());
+              : step.node() instanceof Node.Ask<?> ask && asks(ask, step, place, working.field());
       require(same, "the step " + place.node() + ", which it began, is another one");
     } else if (busy instanceof Phase.Leaving leaving && leaving.to() != null) {
       require(graph.has(leaving.to()), "its next node " + leaving.to() + " no longer exists");
     }
   }
 
-  private static boolean checks(Node.Ask<?> ask, Step<?> step, Place place, String field) {
+  private static boolean asks(Node.Ask<?> ask, Step<?> step, Place place, String field) {
     String prefix = step.scope().prefix(place);
-    return ask.questions().stream()
-        .anyMatch(q -> field.equals(prefix + q.field()) && q.check() instanceof Node.Async);
+    return ask.questions().stream().anyMatch(question -> field.equals(prefix + question.field()));
   }
 
   /** A node lies in the branches in which the run is at it, and in no others. */

@@ -191,19 +191,23 @@ final class OpenQuestions {
     }
     try {
       JsonNode answer = Paths.get(state().memory(spot.place().branch()).data(), path);
-      Object typed = spot.schema().value(field, answer);
-      Verdict verdict =
-          check instanceof Node.Quick quick
-              ? quick.validator().check(Objects.requireNonNull(typed))
-              : ((Node.Cross) check)
-                  .validator()
-                  .check(spot.now(state()).view(), Objects.requireNonNull(typed));
-      drive.emit(judged(spot, path, verdict));
+      Object typed = Objects.requireNonNull(spot.schema().value(field, answer));
+      drive.emit(judged(spot, path, verdict(spot.now(state()), typed, check)));
       return true;
     } catch (Throwable e) {
       drive.stop(spot.place(), path, Event.Resume.ENTERING, ErrorCode.VALIDATOR_FAILED, e);
       return false;
     }
+  }
+
+  /** The verdict of a check that is no effect. */
+  static Verdict verdict(TypedPlace<?> spot, Object answer, Node.@Nullable Check check) {
+    if (check instanceof Node.Quick quick) {
+      return quick.validator().check(answer);
+    }
+    return check instanceof Node.Cross cross
+        ? cross.validator().check(spot.view(), answer)
+        : Verdict.accept();
   }
 
   /** The event of a verdict on an answer. */

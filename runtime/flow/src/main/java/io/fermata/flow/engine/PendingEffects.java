@@ -95,24 +95,28 @@ final class PendingEffects {
   private static <S extends Record> Policy policy(
       Step<S> step, Place place, StepEffect.Kind kind, @Nullable String field) {
     if (kind == StepEffect.Kind.UNDO) {
-      return Objects.requireNonNull(step.compensation()).policy();
+      // A hook for the expiry of runs may be taken away while it is at work.
+      Node.Compensation<S> undo = step.compensation();
+      return undo == null ? Policy.DEFAULT : undo.policy();
     }
     Node<S> node = step.node();
     if (field != null && node instanceof Node.Ask<S> ask) {
-      return asyncCheck(ask, field.substring(step.scope().prefix(place).length())).policy();
+      String asked = field.substring(step.scope().prefix(place).length());
+      return check(ask, asked) instanceof Node.Async async ? async.policy() : Policy.DEFAULT;
     } else if (node instanceof Node.Act<S> act) {
       return act.policy();
     }
     throw new IllegalStateException("Place " + place + " has no effect");
   }
 
-  static Node.Async asyncCheck(Node.Ask<?> ask, String field) {
+  /** The check that a question has now, which may be another one than when its effect began. */
+  static Node.@Nullable Check check(Node.Ask<?> ask, String field) {
     for (Node.Question<?> question : ask.questions()) {
-      if (question.field().equals(field) && question.check() instanceof Node.Async async) {
-        return async;
+      if (question.field().equals(field)) {
+        return question.check();
       }
     }
-    throw new IllegalStateException("Field " + field + " of " + ask.id() + " has no async check");
+    throw new IllegalStateException("Field " + field + " is no question of " + ask.id());
   }
 
   /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
