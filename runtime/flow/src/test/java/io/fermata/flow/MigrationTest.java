@@ -2,6 +2,7 @@ package io.fermata.flow;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -250,6 +251,80 @@ class MigrationTest {
         .containsExactly("Who?", "Seats?");
   }
 
+  // --- what is known --------------------------------------------------------------------------
+
+  @Test
+  void aFieldThatAMigrationFillsIsNotAskedFor() {
+    Driver run =
+        new Driver(
+            second(
+                m ->
+                    m.node("ask_mail", "ask_contact")
+                        .field("mail", "email")
+                        .state(state -> state.set("seats", 12).set("city", "Rome"))));
+    assertThat(asked(run.takeOver(started(first())))).containsExactly("Your e-mail?");
+    assertThat(run.proceed("email", "a@b.c"))
+        .isEqualTo(new Outcome.Complete(Json.tree(new New("a@b.c", 12, "Rome", null))));
+    assertThat(Driver.fold(run.journal)).isEqualTo(run.state);
+  }
+
+  @Test
+  void aCorrectionKnowsWhatAMigrationFilled() {
+    Driver before = started(first(), "mail", "m", "size", "3");
+    Driver run =
+        new Driver(
+            next(m ->
+                    m.node("ask_mail", "ask_contact")
+                        .field("mail", "email")
+                        .state(state -> state.delete("size").set("seats", 12)))
+                .ask("ask_contact", q -> q.question("email", "E-mail?"))
+                .ask("ask_seats", q -> q.question("seats", "Seats?"))
+                .ask("ask_city", q -> q.question("city", "City?"))
+                .edge(START, "ask_contact")
+                .edge("ask_contact", "ask_seats")
+                .edge("ask_seats", "ask_city")
+                .edge("ask_city", END)
+                .compile());
+    run.takeOver(before);
+
+    assertThat(asked(run.reset("email", "x@y.z"))).containsExactly("City?");
+  }
+
+  /** Asks for a number and a city as long as there is more, and then for a street. */
+  private static FlowBuilder<Flows.Talk> looping(int version) {
+    String[] again = {"number", "address.city"};
+    return Flows.ask(Flows.ask(Flows.ask(Flows.talk(), again), "flag"), "address.street")
+        .version(version)
+        .edge(START, "ask_number")
+        .edge("ask_number", "ask_flag")
+        .decide(
+            "ask_flag",
+            d -> d.when(eq("flag", true)).to("ask_number").otherwise("ask_address_street"))
+        .edge("ask_address_street", END);
+  }
+
+  private static Driver rewritten() {
+    Map<String, String> address = Map.of("city", "Rome", "street", "Corso");
+    Driver run =
+        new Driver(
+            looping(2)
+                .migrate(1, m -> m.state(r -> r.set("number", 2).set("address", address)))
+                .compile());
+    run.takeOver(started(looping(1).compile(), "number", 1, "address.city", "rome"));
+    return run;
+  }
+
+  @Test
+  void aMigrationThatRewritesAnAnswerDoesNotAnswerTheNextPassOfALoop() {
+    assertThat(asked(rewritten().proceed("flag", true)))
+        .containsExactly("number?", "address.city?");
+  }
+
+  @Test
+  void aMigrationFillsThePartsThatAnObjectDidNotHave() {
+    assertThat(rewritten().proceed("flag", false)).isInstanceOf(Outcome.Complete.class);
+  }
+
   // --- waits ----------------------------------------------------------------------------------
 
   private static FlowBuilder<Old> patient(FlowBuilder<Old> flow, int days) {
@@ -371,8 +446,12 @@ class MigrationTest {
                 .migrate(1, m -> m.state(r -> r.merge("address", Map.of("street", "Corso"))))
                 .compile());
     run.takeOver(started(addressed(1).compile()));
-    run.proceed("address.city", "Rome");
-    assertThat(asked(run.proceed("address.street", "Via"))).containsExactly("a?");
+    assertThat(asked(run.proceed("address.city", "Rome"))).containsExactly("a?");
+    assertThat(run.state.data().path("address"))
+        .isEqualTo(Json.tree(new Flows.Address("Corso", "Rome")));
+    assertThat(asked(run.reset("address.street", "Via"))).containsExactly("a?");
+    assertThat(run.state.data().path("address"))
+        .isEqualTo(Json.tree(new Flows.Address("Via", "Rome")));
   }
 
   private static Flow<Old> forked(FlowBuilder<Old> flow, String first, String second, String city) {

@@ -135,7 +135,8 @@ final class MigrationFold {
   }
 
   private StateMemory memory(StateMemory memory, List<Write> writes) {
-    ObjectNode data = rewritten(memory.data(), writes);
+    ObjectNode renamed = names.renamed(memory.data());
+    ObjectNode data = Write.all(renamed, writes);
     Map<String, StateMemory.Answer> answers = keys(memory.answers(), names::field);
     Set<String> changed = new LinkedHashSet<>();
     writes.forEach(write -> changed.add(write.path()));
@@ -144,13 +145,34 @@ final class MigrationFold {
         answer(answers, path, Paths.get(data, path));
       }
     }
+    Map<String, Long> written = keys(memory.written(), names::field);
+    for (String path : changed) {
+      fill(written, path, Paths.get(renamed, path), Paths.get(data, path));
+    }
     return new StateMemory(
         data,
         answers,
         keys(memory.accepted(), names::field),
-        keys(memory.written(), names::field),
+        written,
         keys(memory.left(), names::node),
         0);
+  }
+
+  /**
+   * Notes what was filled, so that nobody is asked for it. What was rewritten is no newer than it
+   * was: the next pass of a loop asks for it.
+   */
+  private void fill(Map<String, Long> written, String path, JsonNode before, JsonNode after) {
+    if (!Paths.filled(after)) {
+      return;
+    }
+    if (!Paths.filled(before) && !Paths.anyRelated(written.keySet(), path)) {
+      written.put(path, state.tick);
+      return;
+    }
+    for (Map.Entry<String, JsonNode> part : after.properties()) {
+      fill(written, path + "." + part.getKey(), before.path(part.getKey()), part.getValue());
+    }
   }
 
   /** A value that was rewritten is the answer from now on: what was said before may not fit. */
