@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.replay.JournalEntry;
@@ -191,9 +192,11 @@ class ContinuedRunsTest {
     }
 
     private Object[] recorded(AskedEffect asked) {
-      String place = asked.key().substring(asked.key().indexOf('/') + 1);
-      return Objects.requireNonNull(committed(asked.node(), place)).writes().stream()
-          .flatMap(write -> Stream.of(write.path(), value(write)))
+      String at = asked.key().substring(asked.key().indexOf('/') + 1);
+      Place place = Place.parse(at);
+      int before = flow().graph().step(place).scope().prefix(place).length();
+      return Objects.requireNonNull(committed(asked.node(), at)).writes().stream()
+          .flatMap(write -> Stream.of(write.path().substring(before), value(write)))
           .toArray();
     }
 

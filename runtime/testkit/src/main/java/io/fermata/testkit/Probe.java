@@ -69,15 +69,17 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   }
 
   /**
-   * The test decides what an action does: it is not run, and these values are written in its place.
+   * The test decides what an action does: it is not run, and these values are written in its place,
+   * each to a field of the flow that the action belongs to.
    */
   public P instead(String node, Object... writes) {
-    return instead(node, effect -> writes);
+    steps.instead(node, writes);
+    return self();
   }
 
   /**
    * Like {@link #instead(String, Object...)}, with values that depend on the effect. What the
-   * function throws lets the attempt fail.
+   * function throws lets the attempt fail; a field that the flow does not have fails the test.
    *
    * @param writes returns pairs of a field and its value
    */
@@ -322,6 +324,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   }
 
   P resultsIn(ObjectNode next) {
+    steps.requireNoMistake();
     body = next;
     return self();
   }

@@ -4,6 +4,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.Step;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
@@ -41,6 +42,7 @@ final class Steps {
   private final Map<String, Function<AskedEffect, Object[]>> standIns = new HashMap<>();
   private final List<AskedEffect> asked = new ArrayList<>();
   private final List<String> log = new ArrayList<>();
+  private @Nullable IllegalArgumentException mistake;
 
   Steps(Flow<?> flow) {
     this.flow = flow;
@@ -65,9 +67,32 @@ final class Steps {
     }
   }
 
+  void instead(String node, Object... pairs) {
+    require(node);
+    Trees.each(pairs, (path, value) -> requireWritable(flow.graph().step(node), path));
+    instead(node, asked -> pairs);
+  }
+
   synchronized void instead(String node, Function<AskedEffect, Object[]> writes) {
     require(node);
     standIns.put(node, writes);
+  }
+
+  /** Refuses a field that the step's flow does not have, as a run refuses it to the action. */
+  private static void requireWritable(Step<?> step, String path) {
+    try {
+      step.scope().schema().requireWritable(path);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "The test writes %s instead of %s: %s".formatted(path, step.path(), e.getMessage()), e);
+    }
+  }
+
+  /** Fails the test if what it writes instead of a step cannot be written. */
+  synchronized void requireNoMistake() {
+    if (mistake != null) {
+      throw mistake;
+    }
   }
 
   /** Refuses a node that the flow does not have; one of a sub-flow is named by its path. */
@@ -134,15 +159,37 @@ final class Steps {
         : CompletableFuture.completedStage(wrote(effect, AskedEffect.of(run, effect), writes));
   }
 
-  private static Input.Result wrote(
+  private Input.Result wrote(
       StepEffect effect, AskedEffect asked, Function<AskedEffect, Object[]> writes) {
-    List<Write> written = new ArrayList<>();
+    Object[] pairs;
     try {
-      Trees.each(writes.apply(asked), (path, value) -> written.add(write(path, value)));
+      pairs = writes.apply(asked);
     } catch (RuntimeException e) {
       return failed(effect, String.valueOf(e.getMessage()), e);
     }
-    return new Input.Wrote(written, List.of(), List.of(), Tagging.NONE, null);
+    try {
+      return new Input.Wrote(
+          written(effect.place(), pairs), List.of(), List.of(), Tagging.NONE, null);
+    } catch (IllegalArgumentException e) {
+      synchronized (this) {
+        mistake = e;
+      }
+      return failed(effect, String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  /** The writes in the state of the whole run. */
+  private List<Write> written(Place place, Object[] pairs) {
+    Step<?> step = flow.graph().step(place);
+    String prefix = step.scope().prefix(place);
+    List<Write> written = new ArrayList<>();
+    Trees.each(
+        pairs,
+        (path, value) -> {
+          requireWritable(step, path);
+          written.add(write(path, value).under(prefix));
+        });
+    return written;
   }
 
   private static Write write(String path, @Nullable Object value) {

@@ -13,6 +13,7 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Verdict;
+import io.fermata.flow.event.Write;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
@@ -610,6 +611,63 @@ class FlowProbeTest {
         .hasMessage("Give values in pairs of a field and its value; there are 1 items");
     assertThatThrownBy(() -> FlowProbe.of(order).completes())
         .hasMessageContaining("but nothing was called yet");
+  }
+
+  record Driver(String name, @Computed String receipt) {}
+
+  /** An order whose sub-flow has a receipt of its own. */
+  private static Flow<Order> driven() {
+    Flow<Driver> driver =
+        Flow.of("driver", Driver.class)
+            .description("Asks for a driver.")
+            .ask("ask_name", q -> q.question("name", "Who drives?"))
+            .act("check", run -> run.set("receipt", "checked"))
+            .edge(Flow.START, "ask_name")
+            .edge("ask_name", "check")
+            .edge("check", Flow.END)
+            .compile();
+    return Flow.of("order", Order.class)
+        .description("Orders.")
+        .subflow("driver_details", driver, o -> {})
+        .ask("ask_dish", q -> q.question("dish", "Dish?"))
+        .edge(Flow.START, "driver_details")
+        .edge("driver_details", "ask_dish")
+        .edge("ask_dish", Flow.END)
+        .result(o -> o)
+        .compile();
+  }
+
+  @Test
+  void valuesInsteadOfAStepOfASubflowGoToItsOwnState() {
+    FlowProbe<Order> probe =
+        FlowProbe.of(driven())
+            .instead("driver_details/check", "receipt", "r1")
+            .start("to test")
+            .answer("driver_details.name", "Ann")
+            .asks("dish")
+            .stateHas("receipt", null);
+    assertThat(probe.journal())
+        .filteredOn(Event.Committed.class::isInstance)
+        .flatExtracting(event -> ((Event.Committed) event).writes())
+        .extracting(Write::path)
+        .containsExactly("driver_details.receipt");
+  }
+
+  @Test
+  void aFieldThatTheFlowDoesNotHaveIsRefusedInInstead() {
+    String nearest = "There is no field recept; did you mean receipt?";
+    assertThatThrownBy(() -> FlowProbe.of(order).instead("cook", "recept", "r1"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(nearest);
+    assertThatThrownBy(() -> FlowProbe.of(driven()).instead("driver_details/check", "price", 7))
+        .hasMessageContaining("There is no field price");
+    assertThatThrownBy(() -> FlowProbe.of(order).instead("cook", "receipt"))
+        .hasMessage("Give values in pairs of a field and its value; there are 1 items");
+    FlowProbe<Order> probe =
+        FlowProbe.of(order).instead("cook", effect -> new Object[] {"recept", effect.attempt()});
+    assertThatThrownBy(() -> probe.start("is hungry", "dish", "soup", "servings", 1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(nearest);
   }
 
   record Parcel(String address, @Computed String label) {}

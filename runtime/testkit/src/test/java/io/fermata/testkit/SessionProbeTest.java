@@ -71,6 +71,16 @@ class SessionProbeTest {
   }
 
   @Test
+  void aFieldThatTheFlowDoesNotHaveIsRefusedInInstead() {
+    try (SessionProbe host = SessionProbe.of(order)) {
+      host.instead("cook", effect -> new Object[] {"recept", effect.attempt()});
+      assertThatThrownBy(() -> host.start("is hungry", "dish", "soup", "servings", 1))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("There is no field recept; did you mean receipt?");
+    }
+  }
+
+  @Test
   void probesOnOneStoreAreDifferentClients() {
     Store store = Store.sqlite(directory.resolve("two.db"));
     for (int times = 0; times < 2; times++) {
