@@ -167,6 +167,50 @@ class MermaidTest {
     assertThat(way(drawn, "begin>", "east").taken()).isEqualTo(1);
   }
 
+  @Test
+  void theWaysOfBranchesThatJoinedBeforeAMigrationAreDrawnUnderTheNewNames() {
+    Driver before = new Driver(chosen(talk(), "begin", "left"));
+    before.start();
+    Flow<?> flow =
+        chosen(
+            talk().version(2).migrate(1, m -> m.node("begin", "first").node("left", "west")),
+            "first",
+            "west");
+    Driver run = new Driver(flow);
+    run.takeOver(before);
+
+    Picture drawn = RunPicture.of(flow, run.journal);
+    assertThat(
+            List.of(
+                way(drawn, "first", "first>"),
+                way(drawn, "first>", "west"),
+                way(drawn, "first>", "right"),
+                way(drawn, "first<", "ask_a")))
+        .extracting(Picture.Arrow::taken)
+        .containsExactly(1, 1, 0, 1);
+  }
+
+  /** Takes the first branch and not the second. */
+  private static Flow<?> chosen(FlowBuilder<Flows.Talk> flow, String begin, String head) {
+    return ask(flow, "a")
+        .act(begin, run -> {})
+        .act(head, run -> {})
+        .act("right", run -> {})
+        .edge(Flow.START, begin)
+        .select(
+            begin,
+            s ->
+                s.when("now", visits(begin).lt(2))
+                    .to(head)
+                    .when("later", visits(begin).lt(1))
+                    .to("right")
+                    .join("ask_a"))
+        .edge(head, "ask_a")
+        .edge("right", "ask_a")
+        .edge("ask_a", Flow.END)
+        .compile();
+  }
+
   /** Asks in one branch and fails in the other. */
   private static Flow<?> parted(FlowBuilder<Flows.Talk> flow, String asks, String fails) {
     return flow.act("begin", run -> {})

@@ -161,8 +161,8 @@ final class PathTrace implements Recorder {
     Renaming names = Renaming.by(event);
     UnaryOperator<String> path = old -> named(old, names);
     rename(visits, path, Integer::sum);
-    rename(taken, way -> named(way, path), Integer::sum);
     rename(choices, path, (one, later) -> later);
+    rename(taken, way -> named(way, path), Integer::sum);
     rename(items, names::place, (one, later) -> later);
     rename(dropped, path);
     List.of(late, lists, joined).forEach(places -> rename(places, names::place));
@@ -176,9 +176,14 @@ final class PathTrace implements Recorder {
     return names.node(path.substring(0, end)) + path.substring(end);
   }
 
-  private static Arrow named(Arrow way, UnaryOperator<String> path) {
-    return new Arrow(
-        path.apply(way.from()), path.apply(way.to()), way.style(), way.rule(), way.label());
+  /** The rule that leads to a branch may be found only by the branch's new name. */
+  private Arrow named(Arrow way, UnaryOperator<String> path) {
+    String from = path.apply(way.from());
+    String to = path.apply(way.to());
+    boolean unknown = way.style() == Style.ONWARD && way.rule() < 0;
+    Set<Integer> rules = unknown ? rules(from, to) : Set.of();
+    int rule = rules.stream().findFirst().orElse(way.rule());
+    return new Arrow(from, to, way.style(), rule, way.label());
   }
 
   private static <K, V> void rename(Map<K, V> map, UnaryOperator<K> name, BinaryOperator<V> both) {
@@ -303,10 +308,10 @@ final class PathTrace implements Recorder {
       early(from, to, reason);
     } else if (late.remove(place)) {
       take(from, Style.LATE, -1);
-    } else if (!shapes.containsKey(Picture.fork(from))) {
-      take(from, Style.ONWARD, matched(choices.get(from)));
     } else if (joined.remove(place)) {
       take(Picture.join(from), Style.ONWARD, -1);
+    } else if (!shapes.containsKey(Picture.fork(from))) {
+      take(from, Style.ONWARD, matched(choices.get(from)));
     } else {
       take(from, Style.ONWARD, -1);
       enter(from, Picture.join(from));
@@ -325,16 +330,20 @@ final class PathTrace implements Recorder {
 
   /** Takes the ways from where branches part to a branch: those whose rules matched. */
   private void enter(String node, String head) {
-    Event.Decided choice = choices.get(node);
     String fork = Picture.fork(node);
-    Set<Integer> rules =
-        ways(fork).stream()
-            .filter(arrow -> arrow.to().equals(head) && matched(choice, arrow.rule()))
-            .map(Arrow::rule)
-            .collect(Collectors.toSet());
+    Set<Integer> rules = rules(fork, head);
     for (int rule : rules.isEmpty() ? Set.of(-1) : rules) {
       taken.merge(way(fork, head, Style.ONWARD, rule), 1, Integer::sum);
     }
+  }
+
+  /** The rules of the last decision that lead from where branches part to a branch. */
+  private Set<Integer> rules(String fork, String head) {
+    Event.Decided choice = choices.get(node(fork));
+    return ways(fork).stream()
+        .filter(arrow -> arrow.to().equals(head) && matched(choice, arrow.rule()))
+        .map(Arrow::rule)
+        .collect(Collectors.toSet());
   }
 
   /** The first rule that matched; -1 if none did. */
