@@ -485,7 +485,8 @@ public final class Flow<S extends Record> {
     if (node instanceof Node.Ask<?> ask) {
       return ask.questions().stream()
           .filter(Node.Question::optional)
-          .map(question -> question.field() + "?" + Json.text(Json.tree(question.byDefault())))
+          .map(
+              question -> question.field() + "?" + Json.sortedText(Json.tree(question.byDefault())))
           .collect(Collectors.joining(" "));
     } else if (node instanceof Node.Show<?> show) {
       return show.tool();

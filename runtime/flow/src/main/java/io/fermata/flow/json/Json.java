@@ -36,6 +36,7 @@ import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
 import java.io.IOException;
 import java.lang.reflect.Type;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -71,7 +72,9 @@ public final class Json {
   private static final ObjectWriter WRITER =
       MAPPER
           .copy()
-          .registerModule(new SimpleModule().setSerializerModifier(new NoEmptyBeans()))
+          .registerModule(new SimpleModule("beans").setSerializerModifier(new NoEmptyBeans()))
+          .registerModule(
+              new SimpleModule("containers").setSerializerModifier(new UnorderedContainers()))
           .writer()
           .with(SerializationFeature.FAIL_ON_EMPTY_BEANS);
 
@@ -108,7 +111,9 @@ public final class Json {
   /**
    * The tree of any value an author may hand over: records, maps, enums, dates, trees. It is the
    * tree that reading its text would give, so a state read back from a journal equals the live one.
-   * No text in it has half of a surrogate pair, which a journal could not hold.
+   * Sets and maps that have no order of their own, such as {@link Set#of}, are written in that of
+   * the texts of their elements and keys, so it is the same tree in every process. No text in it
+   * has half of a surrogate pair, which a journal could not hold.
    */
   public static JsonNode tree(@Nullable Object value) {
     JsonNode simple = simple(value);

@@ -1,11 +1,12 @@
 package io.fermata.flow.route;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.FieldKind;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
@@ -114,7 +115,7 @@ final class Conditions {
     record Constant(JsonNode value) implements Operand {
       @Override
       public String text() {
-        return Json.text(value);
+        return Json.sortedText(value);
       }
     }
 
@@ -139,8 +140,9 @@ final class Conditions {
       }
     }
 
+    /** Whatever is no list has no order, and the text must not depend on one. */
     static Operand ofValues(Collection<?> values) {
-      ArrayNode constants = Json.MAPPER.createArrayNode();
+      List<JsonNode> constants = new ArrayList<>();
       for (Object value : values) {
         Operand operand = of(value);
         if (operand instanceof Constant constant) {
@@ -152,7 +154,10 @@ final class Conditions {
           return operand;
         }
       }
-      return new Constant(constants);
+      if (!(values instanceof List)) {
+        constants.sort(Comparator.comparing(Json::sortedText));
+      }
+      return new Constant(Json.MAPPER.createArrayNode().addAll(constants));
     }
   }
 

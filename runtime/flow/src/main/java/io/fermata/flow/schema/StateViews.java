@@ -39,6 +39,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.RandomAccess;
 import java.util.Set;
+import java.util.Spliterator;
+import java.util.Spliterators;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -319,6 +321,11 @@ public final class StateViews<S extends Record> {
         @Override
         public int size() {
           return content.size();
+        }
+
+        @Override
+        public Spliterator<Map.Entry<String, @Nullable Object>> spliterator() {
+          return Spliterators.spliterator(this, Spliterator.ORDERED | Spliterator.DISTINCT);
         }
 
         @Override

@@ -4,9 +4,12 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.route.Condition.eq;
+import static io.fermata.flow.route.Condition.in;
+import static io.fermata.flow.route.Condition.notIn;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.util.TokenBuffer;
 import io.fermata.flow.Driver;
@@ -14,11 +17,13 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.ForEach;
+import io.fermata.flow.Hashed;
 import io.fermata.flow.QuoteFlow;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.KindNames;
 import io.fermata.flow.route.Branches;
+import io.fermata.flow.route.Condition;
 import io.fermata.flow.route.Decision;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Describe;
@@ -30,10 +35,19 @@ import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What a journal and a snapshot hold, and how a run knows the definition it began on. */
@@ -341,6 +355,34 @@ class VersionAndEventsJsonTest {
     assertThat(Json.text(Json.tree(new BigDecimal("10.00")))).isEqualTo("10.00");
   }
 
+  @Test
+  void whatHasNoOrderBecomesTheSameTreeInEveryProcess() {
+    Set<@Nullable Object> mixed = new HashSet<>(Arrays.asList("b", null, 10, 2, "a"));
+    mixed.add(Hashed.set("BB", "Aa"));
+    assertThat(
+            List.of(mixed, Map.of("tags", new Tags(Set.of("c", "b", "a"))), Map.of("b", 1, "a", 2)))
+        .extracting(value -> Json.text(Json.tree(value)))
+        .containsExactly(
+            "[10,2,[\"Aa\",\"BB\"],\"a\",\"b\",null]",
+            "{\"tags\":{\"tags\":[\"a\",\"b\",\"c\"]}}",
+            "{\"a\":2,\"b\":1}");
+
+    Set<String> linked = Collections.unmodifiableSet(new LinkedHashSet<>(List.of("b", "c", "a")));
+    Set<Duration> sorted = new TreeSet<>(List.of(Duration.ofMinutes(10), Duration.ofMinutes(9)));
+    Map<String, Object> map = new LinkedHashMap<>();
+    map.put("b", linked);
+    map.put("a", sorted);
+    map.put("kinds", EnumSet.of(Outcomes.WON, Outcomes.LOST));
+    assertThat(Json.text(Json.tree(map)))
+        .isEqualTo(
+            "{\"b\":[\"b\",\"c\",\"a\"],\"a\":[\"PT9M\",\"PT10M\"],\"kinds\":[\"WON\",\"LOST\"]}");
+  }
+
+  enum Outcomes {
+    WON,
+    LOST
+  }
+
   // --- versions -------------------------------------------------------------------------------
 
   @Test
@@ -468,6 +510,64 @@ class VersionAndEventsJsonTest {
         .edge("act", "last")
         .edge("ask_b", "last")
         .edge("last", END);
+  }
+
+  record Country(
+      String a,
+      Map<String, Tags> labels,
+      JsonNode tags,
+      Map<String, Integer> counts,
+      List<String> list) {}
+
+  record Tags(Set<String> tags) {}
+
+  @Test
+  void theFingerprintDoesNotDependOnTheOrderInWhichASetIsIterated() {
+    Set<String> one = new LinkedHashSet<>(List.of("x", "y"));
+    Set<String> other = new LinkedHashSet<>(List.of("y", "x"));
+    assertThat(one.toString()).isNotEqualTo(other.toString());
+    assertThat(when(in("a", one))).isEqualTo(when(in("a", other)));
+    assertThat(when(notIn("a", one))).isEqualTo(when(notIn("a", other)));
+    assertThat(when(in("a", one))).isEqualTo(when(in("a", "x", "y")));
+    assertThat(when(in("a", "x", "y"))).isNotEqualTo(when(in("a", "y", "x")));
+
+    Set<String> hashed = Hashed.set("Aa", "BB");
+    Set<String> hashedOtherwise = Hashed.set("BB", "Aa");
+    assertThat(when(eq("tags", hashed))).isEqualTo(when(eq("tags", hashedOtherwise)));
+    assertThat(byDefault("list", hashed)).isEqualTo(byDefault("list", hashedOtherwise));
+    assertThat(byDefault("list", List.of("x", "y")))
+        .isNotEqualTo(byDefault("list", List.of("y", "x")));
+    assertThat(byDefault("list", one)).isNotEqualTo(byDefault("list", other));
+
+    assertThat(byDefault("counts", Hashed.map("Aa", "BB")))
+        .isEqualTo(byDefault("counts", Hashed.map("BB", "Aa")));
+    assertThat(byDefault("labels", Map.of("all", new Tags(hashed))))
+        .isEqualTo(byDefault("labels", Map.of("all", new Tags(hashedOtherwise))));
+    Map<String, Integer> counts = new LinkedHashMap<>(Map.of("y", 2));
+    counts.put("x", 1);
+    assertThat(byDefault("counts", counts)).isEqualTo(byDefault("counts", new TreeMap<>(counts)));
+  }
+
+  private static String when(Condition condition) {
+    return Flow.of("countries", Country.class)
+        .description("Asks for a country.")
+        .ask("ask_a", q -> q.question("a", "Which?"))
+        .act("act", run -> {})
+        .edge(START, "ask_a")
+        .decide("ask_a", d -> d.when("here", condition).to("act").otherwise(END))
+        .edge("act", END)
+        .compile()
+        .fingerprint();
+  }
+
+  private static String byDefault(String field, Object value) {
+    return Flow.of("countries", Country.class)
+        .description("Asks for a country.")
+        .ask("ask", q -> q.question(field, "Which?", o -> o.defaultsTo(value)))
+        .edge(START, "ask")
+        .edge("ask", END)
+        .compile()
+        .fingerprint();
   }
 
   record Priced(String item, @Computed Integer price) {}

@@ -113,6 +113,10 @@ class ViewTest {
     assertThat(map).containsOnlyKeys("a", "none").containsEntry("none", null).hasSize(2);
     assertThat(map.containsKey("b")).isFalse();
     assertThat(map.get("b")).isNull();
+    Map<String, @Nullable Item> other =
+        schema.view(data("{'byName': {'b': {}, 'a': {}}}")).byName();
+    assertThat(other.keySet()).containsExactly("b", "a");
+    assertThat(Json.tree(other).fieldNames()).toIterable().containsExactly("b", "a");
   }
 
   @Test
