@@ -1,14 +1,19 @@
 package io.fermata.testkit;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -24,8 +29,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Expectations of a run, and the messages of failed ones. */
@@ -80,6 +87,99 @@ class FlowProbeTest {
       assertThatThrownBy(wrong::run)
           .hasMessageContainingAll("There is no node cok", "did you mean cook?");
     }
+  }
+
+  record Part(@Computed JsonNode tree) {}
+
+  record Held(
+      @Computed JsonNode tree,
+      @Computed Part part,
+      @Computed List<JsonNode> list,
+      @Computed Integer seen) {}
+
+  private static FlowBuilder<Held> held() {
+    return Flow.of("held", Held.class)
+        .description("Keeps trees.")
+        .act(
+            "fill",
+            run ->
+                run.set("tree", Map.of("n", 1))
+                    .set("part.tree", Map.of("n", 1))
+                    .append("list", Map.of("n", 1)))
+        .edge(Flow.START, "fill");
+  }
+
+  private static ObjectNode spoiled(@Nullable JsonNode tree) {
+    return requireNonNull((ObjectNode) tree).put("n", 2);
+  }
+
+  private static void held(FlowProbe<Held> probe, int tree, int elements) {
+    probe
+        .stateHas("tree.n", tree)
+        .stateHas("part.tree.n", 1)
+        .stateHas("list.0.n", 1)
+        .stateHas("list." + (elements - 1) + ".n", 1)
+        .stateHas("list." + elements, null)
+        .replayed()
+        .crash()
+        .stateHas("tree.n", tree);
+  }
+
+  @Test
+  void aTreeThatAnActionReadsAndChangesIsItsOwn() {
+    Flow<Held> failing =
+        held()
+            .act(
+                "spoil",
+                run -> {
+                  spoiled(run.get("tree", ObjectNode.class));
+                  spoiled(requireNonNull(run.get("part", Part.class)).tree());
+                  spoiled(run.get("part.tree", JsonNode.class));
+                  ArrayNode list = requireNonNull(run.get("list", ArrayNode.class));
+                  spoiled(list.get(0));
+                  list.addObject();
+                  spoiled(run.state().list().get(0));
+                  throw new StepException("It fails.");
+                })
+            .edge("fill", "spoil")
+            .edge("spoil", Flow.END)
+            .compile();
+    held(FlowProbe.of(failing).start("to spoil").fails(ErrorCode.STEP_FAILED), 1, 1);
+  }
+
+  @Test
+  void andWhatItThenWritesInABranchIsKept() {
+    Flow<Held> forking =
+        held()
+            .act("change", run -> run.set("tree", spoiled(run.get("tree", ObjectNode.class))))
+            .act("add", run -> run.append("list", Map.of("n", 1)))
+            .reduce(
+                "list",
+                (before, values) ->
+                    requireNonNull((ArrayNode) before).add(requireNonNull(values.get(0)).path(1)))
+            .act("last", run -> {})
+            .fork("fill", f -> f.branch("change").branch("add").join("last"))
+            .edge("change", "last")
+            .edge("add", "last")
+            .edge("last", Flow.END)
+            .compile();
+    held(FlowProbe.of(forking).start("to fork").completes(), 2, 2);
+  }
+
+  @Test
+  void aTreeThatARuleReadsAndChangesIsItsOwn() {
+    Flow<Held> deciding =
+        held()
+            .decide(
+                "fill",
+                d ->
+                    d.when("small", s -> spoiled(s.get("tree", ObjectNode.class)).isObject())
+                        .to("last")
+                        .otherwise("last"))
+            .act("last", run -> run.set("seen", run.get("tree.n", Integer.class)))
+            .edge("last", Flow.END)
+            .compile();
+    held(FlowProbe.of(deciding).start("to decide").completes().stateHas("seen", 1), 1, 1);
   }
 
   record Wish(String dish, String note, Integer seats) {}

@@ -92,7 +92,7 @@ final class Merge {
     if (values.isEmpty()) {
       write(path, present(old));
     } else if (reducer != null) {
-      JsonNode reduced = reducer.reduce(present(old), values.stream().map(Merge::present).toList());
+      JsonNode reduced = reducer.reduce(own(old), values.stream().map(Merge::own).toList());
       write(path, present(Json.tree(reduced)));
     } else if (values.stream().allMatch(value -> Json.same(value, values.get(0)))) {
       write(path, present(values.get(0)));
@@ -107,6 +107,12 @@ final class Merge {
       return;
     }
     writes.add(new Write(value == null ? Write.Verb.DELETE : Write.Verb.SET, path, value));
+  }
+
+  /** What a reducer may change. */
+  private static @Nullable JsonNode own(JsonNode value) {
+    JsonNode present = present(value);
+    return present == null ? null : present.deepCopy();
   }
 
   private static @Nullable JsonNode present(JsonNode value) {

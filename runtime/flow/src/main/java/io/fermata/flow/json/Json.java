@@ -4,8 +4,10 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamWriteFeature;
+import com.fasterxml.jackson.core.TreeNode;
 import com.fasterxml.jackson.databind.BeanDescription;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.JsonSerializer;
@@ -186,13 +188,14 @@ public final class Json {
   }
 
   /**
-   * A tree as a value of a type.
+   * A tree as a value of a type. Where that is a tree itself, it is a copy: whoever changes it
+   * changes nothing else.
    *
    * @throws IllegalArgumentException if it is none, with the reason
    */
   public static <T> T value(JsonNode tree, Class<T> type) {
     try {
-      return MAPPER.treeToValue(tree, type);
+      return read(tree, type);
     } catch (JsonProcessingException e) {
       throw unreadable(e);
     }
@@ -211,8 +214,18 @@ public final class Json {
     }
   }
 
+  public static <T> T read(JsonNode tree, Class<T> type) throws JsonProcessingException {
+    return MAPPER.treeToValue(own(tree, type), type);
+  }
+
   public static @Nullable Object read(JsonNode tree, Type type) throws JsonProcessingException {
-    return MAPPER.treeToValue(tree, MAPPER.constructType(type));
+    JavaType java = MAPPER.constructType(type);
+    return MAPPER.treeToValue(own(tree, java.getRawClass()), java);
+  }
+
+  /** Jackson hands out the very tree that it is given where that is of the wanted type. */
+  private static JsonNode own(JsonNode tree, Class<?> type) {
+    return TreeNode.class.isAssignableFrom(type) ? tree.deepCopy() : tree;
   }
 
   /** Says where and what was expected; what is there may be secret, so it is not named. */

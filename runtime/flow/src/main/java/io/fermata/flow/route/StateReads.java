@@ -38,7 +38,7 @@ public final class StateReads {
       return null;
     }
     try {
-      return Json.MAPPER.treeToValue(value, type);
+      return Json.read(value, type);
     } catch (JsonProcessingException e) {
       String kind = value.getNodeType().name().toLowerCase(Locale.ROOT);
       throw new IllegalArgumentException(

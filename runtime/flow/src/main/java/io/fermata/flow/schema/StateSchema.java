@@ -295,7 +295,7 @@ public final class StateSchema<S extends Record> {
   public @Nullable Object value(String path, JsonNode value) {
     Field field = field(path);
     try {
-      return field == null ? value : Json.MAPPER.treeToValue(value, field.type());
+      return Json.read(value, field == null ? JsonNode.class : field.type());
     } catch (JsonProcessingException e) {
       throw Json.unreadable(e);
     }

@@ -502,7 +502,7 @@ public final class RunPort
     FlowTool.Finished finished =
         new FlowTool.Finished(
             at.ahead().data().deepCopy(),
-            complete.result(),
+            Json.copy(complete.result()),
             narrative.text(tool.flow(), at.unjournaled(), at.now()));
     ObjectNode mapped = tool.mapped(finished);
     List<JsonNode> changes = narrative.changesOfCaller(at.unjournaled());
