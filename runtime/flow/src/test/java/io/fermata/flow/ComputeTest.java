@@ -14,7 +14,10 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Computed;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -142,16 +145,57 @@ class ComputeTest {
 
   @Test
   void whatHasNoPlaceInTheStateFailsTheStep() {
-    Flow<Order> unknown =
-        order()
-            .computes("compute", state -> Map.of("cost", 1))
-            .edge(START, "compute")
-            .edge("compute", END)
-            .compile();
+    Flow<Order> unknown = computing(Map.of("cost", 1));
     Flow<Order> wrong = computing("price", "much");
 
     assertThat(code(new Driver(unknown).start())).isEqualTo("step_failed");
     assertThat(code(new Driver(wrong).start())).isEqualTo("step_failed");
+  }
+
+  record Driven(Part driver, String name) {}
+
+  record Part(@Computed String name, @Computed Integer age) {}
+
+  private static Driver driven(Map<String, ?> computed) {
+    Flow<Driven> flow =
+        Flow.of("driven", Driven.class)
+            .description("Computes.")
+            .computes("compute", state -> computed)
+            .edge(START, "compute")
+            .edge("compute", END)
+            .compile();
+    Driver driver = new Driver(flow);
+    assertThat(driver.start()).isInstanceOf(Outcome.Complete.class);
+    return driver;
+  }
+
+  @Test
+  void aComputedMapIsTheSameInWhateverOrderItIsIterated() {
+    Map<String, Object> whole = new LinkedHashMap<>();
+    whole.put("driver", Map.of("age", 30, "name", "Bo"));
+    whole.put("name", "Ann");
+    whole.put("driver.age", 31);
+    Map<String, Object> reversed = new LinkedHashMap<>();
+    List<String> paths = new ArrayList<>(whole.keySet());
+    Collections.reverse(paths);
+    paths.forEach(path -> reversed.put(path, whole.get(path)));
+
+    Driver one = driven(whole);
+    Driver other = driven(reversed);
+    assertThat(other.events(Event.Committed.class)).isEqualTo(one.events(Event.Committed.class));
+    assertThat(one.state.data())
+        .isEqualTo(other.state.data())
+        .isEqualTo(Driver.object("driver", Map.of("age", 31, "name", "Bo"), "name", "Ann"));
+  }
+
+  @Test
+  void ofAComputedMapThatIsWrongItSaysTheSameInWhateverOrderItIsIterated() {
+    Driver one = new Driver(computing(Hashed.map("Aa", "BB")));
+    Driver other = new Driver(computing(Hashed.map("BB", "Aa")));
+    assertThat(code(one.start())).isEqualTo("step_failed");
+    other.start();
+
+    assertThat(other.journal).isEqualTo(one.journal);
   }
 
   @Test
@@ -161,6 +205,14 @@ class ComputeTest {
 
     assertThat(code(driver.start())).isEqualTo("state_too_large");
     assertThat(driver.state.data()).isEmpty();
+  }
+
+  private Flow<Order> computing(Map<String, ?> values) {
+    return order()
+        .computes("compute", state -> values)
+        .edge(START, "compute")
+        .edge("compute", END)
+        .compile();
   }
 
   private Flow<Order> computing(String field, Object value) {

@@ -23,6 +23,8 @@ import io.fermata.flow.route.Reducer;
 import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -108,6 +110,56 @@ class SubflowTest {
     talk.start("a", "Ada");
     talk.proceed("sub.age", 36);
     assertThat(talk.state.data()).isEqualTo(object("a", "Ada", "c", "Ada/Ada is 36", "number", 36));
+  }
+
+  record Around(Part driver, String name) {}
+
+  record Part(String name, Integer age) {}
+
+  private static Driver mapped(Map<String, ?> values) {
+    Flow<Around> inner =
+        Flow.of("inner", Around.class)
+            .description("Does nothing.")
+            .act("act", run -> {})
+            .edge(START, "act")
+            .edge("act", END)
+            .compile();
+    Flow<Around> flow =
+        Flow.of("around", Around.class)
+            .description("Is around it.")
+            .subflow("sub", inner, m -> m.input(s -> values).output((s, t) -> values))
+            .<Around, Integer>forEach(
+                "each", inner, e -> e.items(s -> List.of(1)).input((s, i) -> values).atMost(1))
+            .edge(START, "sub")
+            .edge("sub", "each")
+            .edge("each", END)
+            .compile();
+    Driver driver = new Driver(flow);
+    assertThat(driver.start()).isInstanceOf(Outcome.Complete.class);
+    return driver;
+  }
+
+  @Test
+  void whatGoesInAndComesOutIsTheSameInWhateverOrderItsMapIsIterated() {
+    Map<String, Object> whole = new LinkedHashMap<>();
+    whole.put("driver", Map.of("age", 30, "name", "Bo"));
+    whole.put("name", "Ann");
+    whole.put("driver.age", 31);
+    Map<String, Object> reversed = new LinkedHashMap<>();
+    List<String> paths = new ArrayList<>(whole.keySet());
+    Collections.reverse(paths);
+    paths.forEach(path -> reversed.put(path, whole.get(path)));
+
+    Driver one = mapped(whole);
+    Driver other = mapped(reversed);
+    assertThat(other.journal).isEqualTo(one.journal);
+    assertThat(other.state).isEqualTo(one.state);
+    assertThat(one.state.data().at("/driver")).isEqualTo(object("age", 31, "name", "Bo"));
+    assertThat(other.events(Event.Opened.class))
+        .extracting(opened -> List.copyOf(opened.input().keySet()))
+        .containsExactly(
+            List.of("sub.driver", "sub.driver.age", "sub.name"),
+            List.of("each.0.driver", "each.0.driver.age", "each.0.name"));
   }
 
   @Test

@@ -396,11 +396,7 @@ final class Drive {
   private <S extends Record> void compute(TypedPlace<S> spot, Node.Compute<S> compute) {
     Place place = spot.place();
     try {
-      List<Write> writes = new ArrayList<>();
-      compute
-          .values()
-          .apply(spot.view())
-          .forEach((field, value) -> writes.add(SubflowEntry.write(spot, field, value)));
+      List<Write> writes = SubflowEntry.writes(spot, compute.values().apply(spot.view()));
       List<String> reads = List.of(spot.step().scope().home(place));
       Event.Committed event =
           new Event.Committed(place, writes, reads, List.of(), spot.undoable(), null);

@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** How a drive enters a flow within the flow, and comes out of it. */
@@ -55,10 +56,7 @@ final class SubflowEntry {
     TypedPlace<T> inside = inside(place, inner);
     List<Write> writes = new ArrayList<>();
     if (mount.output() != null) {
-      mount
-          .output()
-          .apply(outside.view(), inside.view())
-          .forEach((field, value) -> writes.add(write(outside, field, value)));
+      writes.addAll(writes(outside, mount.output().apply(outside.view(), inside.view())));
     }
     JsonNode result = Drive.result(inside);
     if (mount.into() != null) {
@@ -73,7 +71,15 @@ final class SubflowEntry {
     return (Node.Mount<S, T>) Objects.requireNonNull(node);
   }
 
-  static Write write(TypedPlace<?> spot, String field, @Nullable Object value) {
+  /** A write of each value, by the order of the paths: what contains another goes before it. */
+  static List<Write> writes(TypedPlace<?> spot, Map<String, ? extends @Nullable Object> values) {
+    List<Write> writes = new ArrayList<>();
+    new TreeMap<String, @Nullable Object>(values)
+        .forEach((field, value) -> writes.add(write(spot, field, value)));
+    return writes;
+  }
+
+  private static Write write(TypedPlace<?> spot, String field, @Nullable Object value) {
     spot.schema().requireWritable(field);
     return value == null
         ? new Write(Write.Verb.DELETE, spot.path(field), null)
@@ -211,15 +217,16 @@ final class SubflowEntry {
 
   private static Map<String, JsonNode> local(FieldScope<?> inner, Map<String, ?> given) {
     Map<String, JsonNode> input = new LinkedHashMap<>();
-    given.forEach(
-        (field, value) -> {
-          inner.schema().requireWritable(field);
-          if (value != null) {
-            JsonNode tree = Json.tree(value);
-            inner.schema().value(field, tree);
-            input.put(field, tree);
-          }
-        });
+    new TreeMap<String, @Nullable Object>(given)
+        .forEach(
+            (field, value) -> {
+              inner.schema().requireWritable(field);
+              if (value != null) {
+                JsonNode tree = Json.tree(value);
+                inner.schema().value(field, tree);
+                input.put(field, tree);
+              }
+            });
     return input;
   }
 
