@@ -5,6 +5,7 @@ import io.fermata.agent.replay.ThreadDivergence;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
+import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.Divergence;
 import io.fermata.flow.replay.Replay;
@@ -17,7 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -142,9 +142,7 @@ public final class RecordedRuns {
   private static void requireSame(
       Path export, RunJournal journal, Limits limits, Flow<?>... flows) {
     Flow<?> flow =
-        Stream.of(flows)
-            .filter(each -> each.id().equals(journal.flow()))
-            .max(fitting(journal.state().version()))
+        FlowVersions.deciding(List.of(flows), journal.flow(), journal.state())
             .orElseThrow(
                 () -> unknown(export, "run", journal.flow(), Arrays.stream(flows).map(Flow::id)));
     Replay replay = Replay.of(flow, limits, journal);
@@ -153,12 +151,6 @@ public final class RecordedRuns {
       throw otherwise(export, divergence.text());
     }
     replay.requireSame();
-  }
-
-  /** As a host chooses: the version that a run is on, else the newest. */
-  private static Comparator<Flow<?>> fitting(int version) {
-    return Comparator.<Flow<?>, Boolean>comparing(flow -> flow.version() == version)
-        .thenComparing(Flow::version);
   }
 
   private static ExportedJournal journal(Path export) throws IOException {

@@ -20,6 +20,7 @@ import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
@@ -29,6 +30,7 @@ import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.KeyProvider;
@@ -321,6 +323,87 @@ class RecordingTest {
           .message()
           .contains("this release decides it otherwise already", "ask_limit")
           .doesNotContain("5000");
+    }
+  }
+
+  record Stay(Integer nights, @Secret String guest) {}
+
+  /** Groups that stay more than so many nights are asked for a guest under the name of a node. */
+  private static FlowBuilder<Stay> stay(int version, int many, String last) {
+    return Flow.of("order", Stay.class)
+        .version(version)
+        .description("Books a stay.")
+        .ask("ask_nights", q -> q.question("nights", "How many nights?"))
+        .ask(last, q -> q.question("guest", "Who?"))
+        .edge(START, "ask_nights")
+        .decide("ask_nights", d -> d.when("many", gt("nights", many)).to(last).otherwise(END))
+        .edge(last, END);
+  }
+
+  private static Fermata release(Store store, Flow<?>... flows) {
+    return releasing(store, flows).start();
+  }
+
+  private static HostBuilder releasing(Store store, Flow<?>... flows) {
+    HostBuilder host =
+        Fermata.host().store(store).keys(KEYS).retention(Retention.ofJournals(Duration.ofDays(1)));
+    for (Flow<?> flow : flows) {
+      host.flow(flow);
+    }
+    return host;
+  }
+
+  /** A stay of 8 nights whose guest is told to the second of two releases. */
+  private static String stayed(Store store, Flow<?> first, Flow<?> second) {
+    String run;
+    try (Fermata host = release(store, first)) {
+      run = called(host, "start", "nights", 8);
+    }
+    try (Fermata host = release(store, second)) {
+      called(host, "continue", "guest", "Ann Li");
+    }
+    return run;
+  }
+
+  @Test
+  void aRunOnAnEarlierVersionThatIsStillRegisteredIsRecordedAndItsTestPasses() throws Exception {
+    Store store = Store.sqlite(folder.resolve("runs.db"));
+    Flow<?> first = stay(1, 6, "ask_guest").compile();
+    Flow<?> second = stay(2, 10, "ask_guest").compile();
+    String run = stayed(store, first, first);
+    Path recording;
+    try (Fermata host = releasing(store, first, second).dormant().start()) {
+      recording = recorded(host, run, Scrubbing.SECRETS);
+    }
+
+    RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), first, second);
+    RecordedRuns.requireSame(recording, false, Limits.DEFAULT, List.of(), second, first);
+    assertThat(Files.readString(recording)).doesNotContain("Ann Li");
+  }
+
+  @Test
+  void aRunWhoseRestTheReleaseCannotCompareIsNotRecorded() throws Exception {
+    Store store = Store.sqlite(folder.resolve("runs.db"));
+    Flow<?> first = stay(1, 6, "ask_guest").compile();
+    Flow<?> second =
+        stay(2, 6, "ask_name").migrate(1, m -> m.node("ask_guest", "ask_name")).compile();
+    String run = stayed(store, first, second);
+    Flow<?> third = stay(3, 6, "ask_guest").compile();
+    try (Fermata host = releasing(store, third).dormant().start()) {
+      assertThatThrownBy(() -> recorded(host, run, Scrubbing.SECRETS))
+          .cause()
+          .isInstanceOf(RecordingException.class)
+          .message()
+          .contains(
+              "as its test would fail: this release cannot continue it.",
+              "It is not compared from entry 2 on, because it is at ask_name");
+
+      Path anyway = recorded(host, run, Scrubbing.SECRETS.writtenAnyway());
+      assertThat(Files.readString(anyway)).doesNotContain("Ann Li");
+      assertThatThrownBy(
+              () -> RecordedRuns.requireSame(anyway, false, Limits.DEFAULT, List.of(), third))
+          .isInstanceOf(AssertionError.class)
+          .hasMessageContaining("It is not compared from entry 2 on");
     }
   }
 

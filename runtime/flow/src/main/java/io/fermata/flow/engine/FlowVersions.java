@@ -5,6 +5,7 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -38,6 +39,22 @@ public final class FlowVersions {
         Stream.<FlowProgram<?>>concat(newestFirst.stream(), Stream.of(program))
             .sorted(Comparator.comparingInt(p -> -p.flow().version()))
             .toList());
+  }
+
+  /**
+   * The flow that decides the journal of a run again: as a host chooses, the version that the run
+   * is on, else the newest.
+   *
+   * @param flows of one id or of several, in any order
+   */
+  public static Optional<Flow<?>> deciding(
+      Collection<? extends Flow<?>> flows, String id, RunState run) {
+    return flows.stream()
+        .filter(flow -> flow.id().equals(id))
+        .<Flow<?>>map(flow -> flow)
+        .max(
+            Comparator.<Flow<?>, Boolean>comparing(flow -> flow.version() == run.version())
+                .thenComparing(Flow::version));
   }
 
   public FlowProgram<?> newest() {

@@ -11,6 +11,7 @@ import io.fermata.agent.state.ThreadFork;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
+import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Limits;
@@ -53,16 +54,21 @@ public final class Recordings {
   private Recordings() {}
 
   /**
-   * Where a journal is decided otherwise.
+   * Where a journal is decided otherwise, or no longer compared.
    *
    * @param entry up to which entry it is decided as it was
    * @param index up to which event of it
+   * @param compared whether it is otherwise there, and not only unknown
    */
-  private record Otherwise(String text, String textWithSecrets, long entry, int index) {
-    static @Nullable Otherwise of(@Nullable Divergence of) {
-      return of == null
-          ? null
-          : new Otherwise(of.text(), of.textWithSecrets(), of.entry().seq(), of.index());
+  private record Otherwise(
+      String text, String textWithSecrets, long entry, int index, boolean compared) {
+    static @Nullable Otherwise of(Replay again) {
+      Divergence of = again.divergence();
+      if (of != null) {
+        return new Otherwise(of.text(), of.textWithSecrets(), of.entry().seq(), of.index(), true);
+      }
+      Replay.Uncompared rest = again.uncompared();
+      return rest == null ? null : new Otherwise(rest.text(), rest.text(), rest.entry(), 0, false);
     }
 
     /** What is asked makes no difference: a recording has what is asked now. */
@@ -72,7 +78,7 @@ public final class Recordings {
           .map(
               each ->
                   new Otherwise(
-                      each.text(), each.textWithSecrets(), each.entry().seq(), each.index()))
+                      each.text(), each.textWithSecrets(), each.entry().seq(), each.index(), true))
           .findFirst()
           .orElse(null);
     }
@@ -100,7 +106,8 @@ public final class Recordings {
   /** The lines of a run's recording. */
   public static List<String> ofRun(
       FlowCatalog catalog, Limits limits, Scrubbing scrubbing, RunJournal journal) {
-    Flow<?> flow = catalog.newest(journal.flow()).flow();
+    Flow<?> flow =
+        FlowVersions.deciding(flows(catalog), journal.flow(), journal.state()).orElseThrow();
     SecretFields marked = catalog.secretFields(journal.flow());
     SecretFields fields =
         scrubbing.fields().isEmpty()
@@ -108,8 +115,14 @@ public final class Recordings {
             : marked.and(SecretFields.of(scrubbing.fields().toArray(String[]::new)));
     return chosen(
         inventions -> run(flow, limits, fields, journal, inventions),
-        () -> Otherwise.of(Replay.of(flow, limits, journal).divergence()),
+        () -> Otherwise.of(Replay.of(flow, limits, journal)),
         scrubbing);
+  }
+
+  private static List<Flow<?>> flows(FlowCatalog catalog) {
+    List<Flow<?>> flows = new ArrayList<>();
+    catalog.programs().forEach(program -> flows.add(program.flow()));
+    return flows;
   }
 
   private static Tried run(
@@ -142,14 +155,13 @@ public final class Recordings {
         RecordedIds.ofRun(journal.runId())
             .in(Archive.lines(Archive.Header.ofRun(journal.flow(), journal.runId()), entries));
     Replay again = Replay.of(flow, limits, read(lines).run());
-    return new Tried(lines, inventions, Otherwise.of(again.divergence()));
+    return new Tried(lines, inventions, Otherwise.of(again));
   }
 
   /** The lines of a thread's recording. */
   public static List<String> ofThread(
       FlowCatalog catalog, Collection<Agent> agents, Scrubbing scrubbing, ThreadJournal journal) {
-    List<Flow<?>> flows = new ArrayList<>();
-    catalog.programs().forEach(program -> flows.add(program.flow()));
+    List<Flow<?>> flows = flows(catalog);
     return chosen(
         inventions -> thread(flows, agents, scrubbing, journal, inventions),
         () -> Otherwise.of(ThreadReplay.of(agents, flows, journal)),
@@ -215,9 +227,10 @@ public final class Recordings {
                 + best.inventions().masked(otherwise.textWithSecrets())
                 + "\nMark what is derived from a secret value as secret, too, or write the"
                 + " recording anyway and put in values by hand that do as well."
-            : "Nothing was recorded, as its test would fail: this release decides it otherwise"
-                + " already. "
-                + before.text());
+            : "Nothing was recorded, as its test would fail: this release %s. %s"
+                .formatted(
+                    before.compared() ? "decides it otherwise already" : "cannot continue it",
+                    before.text()));
   }
 
   /** As the test will read it. */
