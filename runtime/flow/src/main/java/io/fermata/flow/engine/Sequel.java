@@ -48,14 +48,22 @@ final class Sequel {
   // --- what the journal has
 
   private final Map<String, Deque<JsonNode>> answers = new HashMap<>();
-  private final Deque<Event.Signalled> signals = new ArrayDeque<>();
+  private final Map<String, Deque<Came>> signals = new HashMap<>();
   private final Map<Event.Committed, Tagging> results = new LinkedHashMap<>();
   private final List<Place> undone = new ArrayList<>();
   private final List<Event> verdicts = new ArrayList<>();
   private final Set<String> missed = new HashSet<>();
+  private int came;
   private int passes;
   private int sleeps = MORE_SLEEPS;
   private boolean endless;
+
+  /**
+   * A signal.
+   *
+   * @param number how many came before it
+   */
+  private record Came(int number, Event.Signalled signal) {}
 
   Sequel(FlowProgram<?> program, PendingEffects wanted, RunState state, long at) {
     this.program = program;
@@ -94,7 +102,9 @@ final class Sequel {
     } else if (event instanceof Event.Reset reset) {
       reset.corrected().forEach(this::answered);
     } else if (event instanceof Event.Signalled signalled) {
-      signals.add(signalled);
+      signals
+          .computeIfAbsent(signalled.signal(), name -> new ArrayDeque<>())
+          .add(new Came(came++, signalled));
     } else if (event instanceof Event.Committed committed) {
       results.put(committed, tagging);
     } else if (event instanceof Event.Undone u) {
@@ -114,9 +124,7 @@ final class Sequel {
   }
 
   private boolean advance() {
-    Event.Signalled signal = signals.poll();
-    if (signal != null) {
-      happen(new Input.Signal(signal.signal(), signal.payload(), at));
+    if (signal()) {
       return true;
     }
     for (StepEffect effect : wanted.of(state)) {
@@ -136,6 +144,37 @@ final class Sequel {
     events.addAll(accepted.events());
     state = program.after(state, accepted, 0);
     return true;
+  }
+
+  // --- signals ----------------------------------------------------------------------------------
+
+  /**
+   * The next signal that is waited for. Those that come early make no difference until then, and
+   * only so many of them may wait.
+   */
+  private boolean signal() {
+    Deque<Came> next = Signals.full(state) ? null : earliest(Signals.awaited(graph, state));
+    if (next == null) {
+      return false;
+    }
+    // A refused signal is used up, like an answer.
+    Event.Signalled signal = next.remove().signal();
+    happen(new Input.Signal(signal.signal(), signal.payload(), at));
+    return true;
+  }
+
+  private @Nullable Deque<Came> earliest(Set<String> names) {
+    Deque<Came> earliest = null;
+    int number = Integer.MAX_VALUE;
+    for (String name : names) {
+      Deque<Came> all = signals.get(name);
+      Came first = all == null ? null : all.peek();
+      if (first != null && first.number() < number) {
+        earliest = all;
+        number = first.number();
+      }
+    }
+    return earliest;
   }
 
   // --- effects ----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
-import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
@@ -19,8 +18,8 @@ import io.fermata.flow.json.Sizes;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
@@ -52,18 +51,42 @@ record Signals(Graph graph, Limits limits) {
     }
     JsonNode payload = signal.payload();
     boolean tooLarge = payload != null && Sizes.of(payload) > limits.stateBytes() / 4;
-    return tooLarge || state.signals().size() >= MOST_WAITING
+    return tooLarge || full(state)
         ? Outcome.Failure.of(tooLarge ? ErrorCode.STATE_TOO_LARGE : ErrorCode.SIGNAL_LIMIT)
         : unkept(state, signal);
   }
 
+  /** Whether no further signal may wait. */
+  static boolean full(RunState state) {
+    return state.signals().size() >= MOST_WAITING;
+  }
+
+  /** The signals that places wait for. */
+  static Set<String> awaited(Graph graph, RunState state) {
+    Set<String> names = new LinkedHashSet<>();
+    for (Place place : state.places().keySet()) {
+      Node.Await<?> await = awaiting(graph, state, place);
+      if (await != null) {
+        names.add(await.signal());
+      }
+    }
+    return names;
+  }
+
+  /** What a place waits for; null if for no signal. */
+  private static Node.@Nullable Await<?> awaiting(Graph graph, RunState state, Place place) {
+    return state.at(place).phase() instanceof Phase.Awaiting
+            && graph.step(place).node() instanceof Node.Await<?> await
+        ? await
+        : null;
+  }
+
   /** Why the first place that waits for a signal cannot keep it; null if none waits for it yet. */
   private Outcome.@Nullable Failure unkept(RunState state, Input.Signal signal) {
-    for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {
-      if (entry.getValue().phase() instanceof Phase.Awaiting
-          && graph.step(entry.getKey()).node() instanceof Node.Await<?> await
-          && await.signal().equals(signal.name())) {
-        TypedPlace<?> spot = TypedPlace.of(state, entry.getKey(), graph);
+    for (Place place : state.places().keySet()) {
+      Node.Await<?> await = awaiting(graph, state, place);
+      if (await != null && await.signal().equals(signal.name())) {
+        TypedPlace<?> spot = TypedPlace.of(state, place, graph);
         return unkept(state, spot, received(spot, await, signal.payload()));
       }
     }

@@ -199,6 +199,82 @@ class ChangesTest {
         .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask", "item"));
   }
 
+  record Packing(String name, Integer item, @Computed Integer count) {}
+
+  /** Packs items as they come, until there are enough. */
+  private static Flow<Packing> packing(String question, int items) {
+    return Flow.of("pack", Packing.class)
+        .description("Packs items.")
+        .ask("ask", q -> q.question("name", question))
+        .waitFor("next", "item", "item")
+        .act("pack", run -> run.set("count", packed(run.state()) + 1))
+        .edge(START, "ask")
+        .edge("ask", "next")
+        .edge("next", "pack")
+        .decide("pack", d -> d.when("enough", gte("count", items)).to(END).otherwise("next"))
+        .compile();
+  }
+
+  private static int packed(Packing state) {
+    return state.count() == null ? 0 : state.count();
+  }
+
+  @Test
+  void aRunThatTookMoreSignalsThanMayWaitIsFollowedToItsEnd() {
+    Driver run = new Driver(packing("Whose?", 150));
+    run.start();
+    for (int item = 0; item < 60; item++) {
+      run.signal("item", item);
+    }
+    run.proceed("name", "Ann");
+    for (int item = 60; item < 150; item++) {
+      run.signal("item", item);
+    }
+    assertThat(run.state.running()).isFalse();
+
+    assertThat(Replay.of(packing("Who?", 150), journal(run)).changes())
+        .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask", "name"));
+  }
+
+  record Race(String name, @Computed String first, Boolean sure) {}
+
+  /** Whichever of two signals comes first is the result. */
+  private static Flow<Race> race(String question) {
+    return Flow.of("race", Race.class)
+        .description("Takes the first of two.")
+        .ask("ask", q -> q.question("name", question))
+        .waitFor("left", "a")
+        .computes("take_left", "first", race -> "left")
+        .waitFor("right", "b")
+        .computes("take_right", "first", race -> "right")
+        .ask("confirm", q -> q.question("sure", "Sure?"))
+        .edge(START, "ask")
+        .fork("ask", f -> f.branch("left").branch("right").first().join("confirm"))
+        .edge("left", "take_left")
+        .edge("take_left", "confirm")
+        .edge("right", "take_right")
+        .edge("take_right", "confirm")
+        .edge("confirm", END)
+        .result(race -> race.first())
+        .compile();
+  }
+
+  @Test
+  void ofTwoSignalsThatAreWaitedForTheOneThatCameFirstIsTaken() {
+    for (List<String> order : List.of(List.of("a", "b"), List.of("b", "a"))) {
+      Driver run = new Driver(race("Whose?"));
+      run.start();
+      run.proceed("name", "Ann");
+      order.forEach(signal -> run.signal(signal, null));
+      run.proceed("sure", true);
+      assertThat(run.state.running()).isFalse();
+
+      assertThat(Replay.of(race("Who?"), journal(run)).changes())
+          .as("%s", order)
+          .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask", "name"));
+    }
+  }
+
   @Test
   void ofARunThatSleepsOnAndOnNoEndIsSaid() {
     Driver run = new Driver(sleeping(2));
