@@ -514,7 +514,7 @@ final class WhatIfCheck {
     Replay.Uncompared rest = decided.uncompared();
     if (decided.changes().isEmpty() && rest != null) {
       uncompared.merge(
-          List.of(flow, rest.reason()),
+          List.of(flow, rest.kind()),
           new WhatIfResult.Uncompared(flow, rest.reason(), 1, run, rest.entry()),
           (first, one) -> first.oneMore());
       return;

@@ -44,9 +44,9 @@ public record WhatIfResult(
   }
 
   /**
-   * Runs whose rest was not compared.
+   * Runs whose rest was not compared for a like reason.
    *
-   * @param reason why the code that was tried cannot continue them
+   * @param reason why the code that was tried cannot continue the first of them; secrets are masked
    * @param example the first of them
    * @param entry the entry from which on that one was not compared
    */

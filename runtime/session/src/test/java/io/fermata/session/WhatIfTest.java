@@ -13,6 +13,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Migrating;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
@@ -320,6 +322,60 @@ class WhatIfTest {
     assertThat(result.json().path("runs").asInt()).isEqualTo(1);
     assertThat(result.json().path("inPart").asInt()).isEqualTo(1);
     assertThat(result.json().at("/uncompared/0/entry").asInt()).isEqualTo(2);
+  }
+
+  /** Asks for a card, and in its third version refuses to go on with one. */
+  private static Flow<Order> seat(int version) {
+    FlowBuilder<Order> flow = Flow.of("order", Order.class).version(version).description("Sells.");
+    if (version > 1) {
+      flow.migrate(version - 1, m -> m.state(run -> refuse(version, run)));
+    }
+    return flow.ask("ask_card", q -> q.question("card", "Which card?"))
+        .ask("ask_seats", q -> q.question("seats", "How many seats?"))
+        .edge(START, "ask_card")
+        .edge("ask_card", "ask_seats")
+        .edge("ask_seats", END)
+        .compile();
+  }
+
+  private static void refuse(int version, Migrating run) {
+    if (version == 3) {
+      throw new StepException("there is no card " + run.get("card", String.class));
+    }
+  }
+
+  @Test
+  void theReasonWhyARestIsNotComparedQuotesNoSecretAndCountsOncePerMigration() {
+    List<String> cards = List.of("4111-1111", "4222-2222", "4333-3333");
+    for (int version : List.of(1, 2)) {
+      try (Fermata host =
+          Fermata.host()
+              .store(store())
+              .keys(KEYS)
+              .retention(Retention.ofJournals(Duration.ofDays(1)))
+              .flow(seat(version))
+              .start()) {
+        for (String card : cards) {
+          ObjectNode call = Json.object().put("action", version == 1 ? "start" : "continue");
+          if (version == 1) {
+            call.put("intent", "to sit").putObject("stateUpdates").put("card", card);
+          } else {
+            call.putObject("stateUpdates").put("seats", 2);
+          }
+          ObjectNode meta = Json.object().put("fermata/sessionId", card);
+          now(host.call(new ToolCall("order", "ann", call, meta, null), progress -> {}));
+        }
+      }
+    }
+
+    WhatIfResult result = WhatIf.of(seat(3)).keys(KEYS).over(store());
+
+    assertThat(result.uncompared()).extracting(WhatIfResult.Uncompared::runs).containsExactly(3);
+    assertThat(result.text())
+        .contains("     3  order: the rest of a run, because the migration from version 2 failed")
+        .contains("there is no card [redacted]")
+        .doesNotContain(cards);
+    assertThat(result.json().toString()).doesNotContain(cards);
   }
 
   record Pass(Integer rounds, @Computed Integer round) {}

@@ -41,12 +41,16 @@ final class Migrations {
   static final class Unfit extends RuntimeException {
     private static final long serialVersionUID = 1;
 
+    /** The reason without what only its run says. */
+    final String kind;
+
     Unfit(String reason) {
-      super(reason);
+      this(reason, reason, null);
     }
 
-    Unfit(String reason, Throwable cause) {
+    Unfit(String kind, String reason, @Nullable Throwable cause) {
       super(reason, cause);
+      this.kind = kind;
     }
   }
 
@@ -248,8 +252,9 @@ final class Migrations {
       change.accept(migrating);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
-      String reason = e instanceof StepException ? ": " + e.getMessage() : "";
-      throw new Unfit("the migration from version " + run.version() + " failed" + reason, e);
+      String failed = "the migration from version " + run.version() + " failed";
+      String why = e instanceof StepException ? ": " + e.getMessage() : "";
+      throw new Unfit(failed, failed + why, e);
     }
     return migrating.writes();
   }
@@ -362,10 +367,14 @@ final class Migrations {
 
   private void state(ObjectNode data) {
     Set<String> unknown = new LinkedHashSet<>(flow.schema().unknown(data));
-    require(
-        unknown.isEmpty(),
-        "its state has %s, which version %s does not; rename or delete it in the migration"
-            .formatted(String.join(", ", unknown), flow.version()));
+    if (!unknown.isEmpty()) {
+      String has =
+          "its state has %s, which version %s does not; rename or delete it in the migration";
+      throw new Unfit(
+          has.formatted("fields", flow.version()),
+          has.formatted(String.join(", ", unknown), flow.version()),
+          null);
+    }
     try {
       flow.schema().requireReadable(data, Json.object());
     } catch (IllegalArgumentException e) {
@@ -374,8 +383,8 @@ final class Migrations {
   }
 
   private Unfit unreadable(IllegalArgumentException e) {
-    return new Unfit(
-        "its state cannot be read as that of version " + flow.version() + ": " + e.getMessage(), e);
+    String unreadable = "its state cannot be read as that of version " + flow.version();
+    return new Unfit(unreadable, unreadable + ": " + e.getMessage(), e);
   }
 
   private static void require(boolean holds, String otherwise) {

@@ -41,7 +41,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
 
   private List<Event> entry = List.of();
   private boolean restarted;
-  private @Nullable String unfit;
+  private Migrations.@Nullable Unfit unfit;
 
   /**
    * What would follow a difference.
@@ -113,7 +113,12 @@ public final class Redecision extends JournalCheck<RunState, Event> {
 
   /** Why the present code cannot continue the run from some entry on; null if it can. */
   public @Nullable String unfit() {
-    return unfit;
+    return unfit == null ? null : unfit.getMessage();
+  }
+
+  /** The same without what only this run says, such as a value that a migration refuses. */
+  public @Nullable String unfitKind() {
+    return unfit == null ? null : unfit.kind;
   }
 
   /** The last entry as it was decided: under the names of the present code. */
@@ -209,7 +214,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
       takenOver = source ? null : Long.valueOf(last.at());
     } catch (Migrations.Unfit e) {
       // Of a fork only counts whether it fits in the end.
-      unfit = source ? null : e.getMessage();
+      unfit = source ? null : e;
     }
   }
 
@@ -218,7 +223,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
       program.requireFits(state());
       takenOver = at;
     } catch (Migrations.Unfit e) {
-      unfit = e.getMessage();
+      unfit = e;
     }
   }
 

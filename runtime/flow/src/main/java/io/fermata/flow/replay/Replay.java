@@ -8,6 +8,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,9 +43,10 @@ public record Replay(
    * The rest of a run, which is not compared.
    *
    * @param entry the number of its first entry
-   * @param reason why the code cannot continue the run there
+   * @param reason why the code cannot continue the run there; secrets are masked
+   * @param kind the same without what only this run says, to count runs by
    */
-  public record Uncompared(long entry, String reason) {
+  public record Uncompared(long entry, String reason, String kind) {
     /** Both, for people. */
     public String text() {
       return "It is not compared from entry %d on, because %s".formatted(entry, reason);
@@ -75,7 +77,9 @@ public record Replay(
           again.decide(entry.at(), entry.events());
       String unfit = again.unfit();
       if (unfit != null) {
-        return new Replay(journal, i - begin, null, new Uncompared(entry.seq(), unfit));
+        String reason = journal.secrets(flow.secretFields()).masked(unfit);
+        String kind = Objects.requireNonNull(again.unfitKind());
+        return new Replay(journal, i - begin, null, new Uncompared(entry.seq(), reason, kind));
       } else if (again.restarted()) {
         named = new ArrayList<>(entries);
       }

@@ -8,6 +8,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.Migrating;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
@@ -80,6 +83,47 @@ class SecretReplayTest {
 
     assertThat(refused.text()).contains("refused", "Not [redacted].").doesNotContain(CARD);
     assertThat(refused.textWithSecrets()).contains("Not " + CARD + ".");
+  }
+
+  record Paid(@Secret String number, Holder holder) {}
+
+  private static <S extends Record> FlowBuilder<S> paid(Class<S> state, String card, int version) {
+    return Flow.of("order", state)
+        .version(version)
+        .description("Sells seats.")
+        .ask("ask_card", q -> q.question(card, "Which card?"))
+        .ask("ask_name", q -> q.question("holder.name", "Who?"))
+        .edge(START, "ask_card")
+        .edge("ask_card", "ask_name")
+        .edge("ask_name", END);
+  }
+
+  @Test
+  void aFailedTestOfARunThatCannotContinueQuotesNoSecret() {
+    Driver first = new Driver(paid(Order.class, "card", 1).compile());
+    first.start("card", CARD);
+    Driver second = new Driver(paid(Order.class, "card", 2).migrate(1, m -> {}).compile());
+    second.takeOver(first);
+    second.proceed("holder.name", "Ann");
+    assertThat(second.state.running()).isFalse();
+    Flow<Paid> third =
+        paid(Paid.class, "number", 3)
+            .migrate(1, m -> {})
+            .migrate(2, m -> m.field("card", "number").state(SecretReplayTest::refuse))
+            .compile();
+
+    Replay replay = Replay.of(third, RunJournal.of("order", second.journal));
+
+    assertThatThrownBy(replay::requireSame)
+        .isInstanceOf(AssertionError.class)
+        .message()
+        .contains("the migration from version 2 failed: nobody has [redacted]")
+        .doesNotContain(CARD);
+    assertThat(replay.toString()).doesNotContain(CARD);
+  }
+
+  private static void refuse(Migrating run) {
+    throw new StepException("nobody has " + run.get("number", String.class));
   }
 
   @Test
