@@ -355,8 +355,9 @@ public final class McpServerBuilder {
 
   /**
    * How many connections may be open at a time; 4,096 by default. Beyond that, a new connection
-   * replaces the one that has been without a request for longest; while all are in use, only health
-   * and metrics are served, and other requests are refused with 503.
+   * replaces the one that has been without a request for longest, or one whose request is still
+   * arriving; while all are in use, only health and metrics are served, and other requests are
+   * refused with 503.
    */
   public McpServerBuilder maxConnections(int limit) {
     this.connections = connections.maxConnections(limit);

@@ -18,9 +18,10 @@ import org.slf4j.LoggerFactory;
  * The connections of all event loops, bounded in all and per address.
  *
  * <p>Opening a connection is free for anybody, so a new one is never turned away for one that does
- * no work: it replaces the least recently used connection that serves no authenticated request. If
- * there is none, the new connection is kept in a reserve. There health and metrics are served, and
- * other requests only once there is room.
+ * no work: it replaces the least recently used connection that has no authenticated request, or if
+ * there is none, one whose request is still arriving. If there is neither, the new connection is
+ * kept in a reserve. There health and metrics are served, and other requests only once there is
+ * room.
  */
 public final class Connections {
   private record Evicted(OpenConnection connection, String why) {}
@@ -114,18 +115,24 @@ public final class Connections {
     String network = connection.network();
     if (perNetwork.getOrDefault(network, 0) >= limits.maxPerAddress()
         && !evict(
-            leastUsed(open, other -> other.spare() && other.network().equals(network)),
+            leastUsed(other -> other.network().equals(network)),
             "its address has maxConnectionsPerAddress connections",
             evicted)) {
       return false;
     }
     if (open.size() >= limits.maxConnections()
-        && !evict(leastUsed(open, OpenConnection::spare), "there are maxConnections", evicted)) {
+        && !evict(leastUsed(any -> true), "there are maxConnections", evicted)) {
       return false;
     }
     open.add(connection);
     perNetwork.merge(network, 1, Integer::sum);
     return true;
+  }
+
+  /** Who has a key keeps its place while there is anybody without one. */
+  private @Nullable OpenConnection leastUsed(Predicate<OpenConnection> which) {
+    OpenConnection spare = leastUsed(open, which.and(OpenConnection::spare));
+    return spare != null ? spare : leastUsed(open, which.and(OpenConnection::idle));
   }
 
   private static @Nullable OpenConnection leastUsed(

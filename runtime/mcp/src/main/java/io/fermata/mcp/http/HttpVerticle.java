@@ -203,7 +203,7 @@ public final class HttpVerticle extends VerticleBase {
     } else if (resource != null && resource.serves(request.path())) {
       describe(request, resource, refusing);
     } else if (operations.servesProbes(request.path())) {
-      operations.serve(request);
+      operations.serve(request, () -> arrived(request));
     } else if (route == null && !operators && !PATH.equals(request.path())) {
       RequestExchange.refuse(
           request,
@@ -333,9 +333,15 @@ public final class HttpVerticle extends VerticleBase {
       return;
     }
     if (operations.servesOperators(request.path())) {
-      operations.serve(request);
+      operations.serve(request, () -> arrived(request));
     } else if (route != null) {
-      RequestExchange.answer(request, body -> inside(route, request, caller, body), refusing);
+      RequestExchange.answer(
+          request,
+          body -> {
+            arrived(request);
+            return inside(route, request, caller, body);
+          },
+          refusing);
     } else {
       authenticated(request, caller);
     }
@@ -345,6 +351,14 @@ public final class HttpVerticle extends VerticleBase {
     OpenConnection connection = open.get(request.connection());
     if (connection != null) {
       connection.admit(principal);
+    }
+  }
+
+  /** Before the request is worked on, as its connection is no longer idle from then on. */
+  private void arrived(HttpServerRequest request) {
+    OpenConnection connection = open.get(request.connection());
+    if (connection != null) {
+      connection.arrived();
     }
   }
 
@@ -362,6 +376,7 @@ public final class HttpVerticle extends VerticleBase {
     } else if (modern(request)) {
       refuse(request, RequestExchange.notPosted(request, "Send messages with POST."));
     } else {
+      request.end().onSuccess(end -> arrived(request));
       legacy.serve(request, caller, MediaTypes.acceptsStreams(request));
     }
   }
@@ -384,7 +399,7 @@ public final class HttpVerticle extends VerticleBase {
                   legacy.log(request, caller),
                   cancels ? Duration.ZERO : legacy.grace())
               : null;
-      RequestExchange.answer(request, protocol, caller, stream, cancels);
+      RequestExchange.answer(request, () -> arrived(request), protocol, caller, stream, cancels);
     }
   }
 

@@ -13,6 +13,7 @@ final class OpenConnection {
   static final class Exchange {
     private final HttpServerRequest request;
     private volatile @Nullable String principal;
+    private volatile boolean arrived;
     private volatile boolean ended;
 
     private Exchange(HttpServerRequest request) {
@@ -111,10 +112,24 @@ final class OpenConnection {
     }
   }
 
-  /** Whether it serves no authenticated request, so that it may be closed for another one. */
+  /** All of the latest request has arrived, with its body. */
+  void arrived() {
+    Exchange exchange = latest;
+    if (exchange != null) {
+      exchange.arrived = true;
+    }
+  }
+
+  /** Whether it has no authenticated request, so that it may be closed for another one. */
   boolean spare() {
     Exchange exchange = latest;
     return exchange == null || exchange.principal == null || exchange.ended;
+  }
+
+  /** Whether it works on no request, although one may be arriving. */
+  boolean idle() {
+    Exchange exchange = latest;
+    return exchange == null || !exchange.arrived || spare();
   }
 
   /** The request whose body is still arriving; null if there is none. */

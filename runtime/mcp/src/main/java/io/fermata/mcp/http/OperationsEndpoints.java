@@ -70,7 +70,10 @@ public final class OperationsEndpoints {
     return path.equals(HEALTH) || (metrics != null && path.equals(METRICS));
   }
 
-  void serve(HttpServerRequest request) {
+  /**
+   * @param arrived called as soon as all of the request is there
+   */
+  void serve(HttpServerRequest request, Runnable arrived) {
     HttpMethod method = request.method();
     if (!method.equals(HttpMethod.GET) && !method.equals(HttpMethod.HEAD)) {
       request.response().putHeader(HttpHeaders.ALLOW, "GET, HEAD");
@@ -78,7 +81,13 @@ public final class OperationsEndpoints {
           request, RpcException.http(405, "Send a GET request."), HttpError::refused);
       return;
     }
-    RequestExchange.answer(request, body -> answer(request.path()), HttpError::refused);
+    RequestExchange.answer(
+        request,
+        body -> {
+          arrived.run();
+          return answer(request.path());
+        },
+        HttpError::refused);
   }
 
   private CompletionStage<Response> answer(String path) {

@@ -67,11 +67,13 @@ public final class RequestExchange {
   /**
    * Answers an MCP request.
    *
+   * @param arrived called as soon as the body is there
    * @param stream what the response may become; null if the client accepts plain JSON only
    * @param cancels whether the client cancels what it has asked for by disconnecting
    */
   static void answer(
       HttpServerRequest request,
+      Runnable arrived,
       McpDispatcher protocol,
       AuthenticatedCaller caller,
       @Nullable SseResponse stream,
@@ -81,7 +83,10 @@ public final class RequestExchange {
     new RequestExchange(
             request,
             stream,
-            bytes -> protocol.answer(bytes, arrival(request, caller, gone), progress),
+            bytes -> {
+              arrived.run();
+              return protocol.answer(bytes, arrival(request, caller, gone), progress);
+            },
             RequestExchange::errorResponse,
             null)
         .begin();

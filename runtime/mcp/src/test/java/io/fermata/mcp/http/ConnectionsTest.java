@@ -113,6 +113,38 @@ class ConnectionsTest {
   }
 
   @Test
+  void requestsWithAKeyWhoseBodiesTrickleHoldNoPlace() throws Exception {
+    serve(builder -> builder.maxConnections(4).apiKey("bob", "other"));
+    for (int i = 0; i < 20; i++) {
+      // Their bodies never end.
+      write(connect("127.0.0.1"), post(NOOP).replace("0\r\n\r\n", ""));
+    }
+    awaitReplaced(16);
+
+    String bobs = post(NOOP).replace("secret", "other");
+    assertThat(exchange(connect("127.0.0.1"), bobs)).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void aRequestWithAKeyThatArrivesSlowlyOutlivesConnectionsWithoutOne() throws Exception {
+    serve(builder -> builder.maxConnections(2));
+    Socket slow = connect("127.0.0.1");
+    String end = "0\r\n\r\n";
+    write(
+        slow,
+        post(NOOP)
+            .replace("Transfer-Encoding", "Expect: 100-continue\r\nTransfer-Encoding")
+            .replace(end, ""));
+    assertThat(response(slow)).startsWith("HTTP/1.1 100");
+    for (int i = 0; i < 20; i++) {
+      connect("127.0.0.1");
+    }
+    awaitReplaced(19);
+
+    assertThat(exchange(slow, end)).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
   void healthIsServedWhileCallsInFlightTakeAllConnections() throws IOException {
     serve(builder -> builder.maxConnections(3).metrics(() -> "up 1\n"));
     List<Socket> busy = new ArrayList<>();
@@ -134,6 +166,16 @@ class ConnectionsTest {
       assertThat(response(socket)).startsWith("HTTP/1.1 200");
     }
     assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void aStreamHoldsItsPlaceOnceItsRequestHasArrived() throws IOException {
+    serve(builder -> builder.maxConnections(1));
+    String request = stream("");
+    Socket listening = connect("127.0.0.1");
+    assertThat(exchange(listening, request)).startsWith("HTTP/1.1 200");
+
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 503");
   }
 
   @Test
@@ -275,6 +317,15 @@ class ConnectionsTest {
   @Test
   void aStreamWhoseRequestDoesNotEndIsClosedAtTheDeadline() throws Exception {
     serve(builder -> builder.requestTimeout(Duration.ofSeconds(1)));
+    Socket listening = connect("127.0.0.1");
+    write(listening, stream("Content-Length: 10\r\n"));
+
+    assertThat(response(listening)).startsWith("HTTP/1.1 200");
+    assertThat(closed(listening)).isTrue();
+  }
+
+  /** A request for the stream of a new session. */
+  private String stream(String header) throws IOException {
     String opening =
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}";
     String welcome =
@@ -282,18 +333,14 @@ class ConnectionsTest {
             connect("127.0.0.1"), post(opening).replace("Accept: ", "Accept: text/event-stream, "));
     Matcher session = Pattern.compile("(?i)mcp-session-id: (\\S+)").matcher(welcome);
     assertThat(session.find()).as(welcome).isTrue();
-    Socket listening = connect("127.0.0.1");
-    write(
-        listening,
-        get("/mcp")
-            .replace(
-                "\r\n\r\n",
-                "\r\nAccept: text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\nContent-Length: 10\r\nMcp-Session-Id: "
-                    + session.group(1)
-                    + "\r\n\r\n"));
-
-    assertThat(response(listening)).startsWith("HTTP/1.1 200");
-    assertThat(closed(listening)).isTrue();
+    return get("/mcp")
+        .replace(
+            "\r\n\r\n",
+            "\r\nAccept: text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n"
+                + header
+                + "Mcp-Session-Id: "
+                + session.group(1)
+                + "\r\n\r\n");
   }
 
   @Test
