@@ -121,6 +121,18 @@ class AskingTest {
   }
 
   @Test
+  void aReplyThatWasGivenInAnEarlierRoundCannotBeReplacedByALaterOne() {
+    JsonNode first = call("ada", ASKING, FORMS).result();
+    JsonNode second =
+        retry("ada", first.path("requestState").asText(), reply("first", "Ada")).result();
+
+    String replies = reply("last", "Lovelace") + "," + reply("first", "Bob");
+    JsonNode third = retry("ada", second.path("requestState").asText(), replies).result();
+
+    assertThat(third.at("/content/0/text").asText()).isEqualTo("Hello, Ada Lovelace");
+  }
+
+  @Test
   void aHandlerMayChangeItsArgumentsBeforeItAsks() {
     String taking = "\"name\":\"take\",\"arguments\":{\"a\":\"Dear \"}";
     Wired client = client("ada");

@@ -218,7 +218,8 @@ public final class HandlerRunner {
     requirePossible(asks, request);
     Client.Questions questions = request.client().questions();
     if (questions == null) {
-      String state = states.encrypt(call.next().kept(), request.principal(), round.bound());
+      ObjectNode kept = call.next().kept(asks.keySet());
+      String state = states.encrypt(kept, request.principal(), round.bound());
       return CompletableFuture.completedFuture(results.inputRequired(asks, state));
     }
     OutboundQueue queue = request.progress();

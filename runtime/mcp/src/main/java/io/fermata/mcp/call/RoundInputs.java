@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import java.util.Set;
 
 /**
  * The inputs of one round of a call.
@@ -21,18 +22,33 @@ public record RoundInputs(ObjectNode replies, ObjectNode fresh, JsonNode remembe
     return new RoundInputs(Json.object(), fresh, NullNode.getInstance());
   }
 
-  /** The state that a client kept, with its new replies. */
-  static RoundInputs of(JsonNode kept, ObjectNode fresh) {
+  /**
+   * The state that a client kept, with its new replies. What it was not asked does not count: it
+   * could replace a reply that the handler has relied on.
+   */
+  static RoundInputs of(JsonNode kept, ObjectNode all) {
     JsonNode replies = kept.path("replies");
+    ObjectNode fresh = Json.object();
+    for (JsonNode key : kept.path("asked")) {
+      JsonNode reply = all.get(key.textValue());
+      if (reply != null) {
+        fresh.set(key.textValue(), reply);
+      }
+    }
     return new RoundInputs(
         replies instanceof ObjectNode object ? object : Json.object(),
         fresh,
         kept.path("remembered"));
   }
 
-  /** The state that a client keeps until its next round. */
-  public ObjectNode kept() {
+  /**
+   * The state that a client keeps until its next round.
+   *
+   * @param asked the keys of the questions that the client is asked
+   */
+  public ObjectNode kept(Set<String> asked) {
     ObjectNode kept = Json.object().set("replies", replies);
+    asked.forEach(kept.putArray("asked")::add);
     return kept.set("remembered", remembered);
   }
 }

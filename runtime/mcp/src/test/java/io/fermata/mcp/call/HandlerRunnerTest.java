@@ -25,6 +25,7 @@ import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.call.HostBus;
 import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.TestHandles;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -60,7 +61,9 @@ class HandlerRunnerTest {
 
   private static String state(RequestStates states) {
     return states.encrypt(
-        RoundInputs.none().kept(), "ada", RequestStates.call("tools/call", "greet", Json.object()));
+        RoundInputs.none().kept(Set.of()),
+        "ada",
+        RequestStates.call("tools/call", "greet", Json.object()));
   }
 
   private HandlerRunner runner(RequestStates states, HandlerExecutor workers) {

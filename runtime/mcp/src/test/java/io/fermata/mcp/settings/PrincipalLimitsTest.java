@@ -18,6 +18,7 @@ import io.fermata.session.key.TestHandles;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
@@ -150,10 +151,10 @@ class PrincipalLimitsTest {
     RequestStates states =
         new RequestStates(
             TestHandles.ofStore("here"), new LocalBus(), System::currentTimeMillis, 3);
-    String anns = states.encrypt(RoundInputs.none().kept(), "ann", "call");
+    String anns = states.encrypt(RoundInputs.none().kept(Set.of()), "ann", "call");
     List<String> bobs = new ArrayList<>();
     for (int i = 0; i < 10; i++) {
-      bobs.add(states.encrypt(RoundInputs.none().kept(), "bob", "call"));
+      bobs.add(states.encrypt(RoundInputs.none().kept(Set.of()), "bob", "call"));
     }
     bobs.forEach(
         state -> {
