@@ -313,9 +313,10 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Serves metrics at {@code /metrics} to authenticated authenticator.
+   * Serves metrics at {@code /metrics} to authenticated callers.
    *
-   * @param text the metrics in the text format of Prometheus; called on a thread that may block
+   * @param text the metrics in the text format of Prometheus; called on a thread that may block,
+   *     once at a time
    */
   public McpServerBuilder metrics(Supplier<String> text) {
     this.metrics = text;
@@ -342,7 +343,8 @@ public final class McpServerBuilder {
   }
 
   /**
-   * How many {@code call} handlers run at a time on a JDK before 21; 64 by default. On newer JDKs
+   * How many {@code call} handlers run at a time on a JDK before 21; 64 by default. One principal
+   * may use them all, unless its {@linkplain #perPrincipal callsInFlight} is less. On newer JDKs
    * each has a virtual thread, and this setting has no effect.
    */
   public McpServerBuilder handlerThreads(int limit) {
@@ -439,7 +441,8 @@ public final class McpServerBuilder {
     private final AtomicInteger bound = new AtomicInteger(port);
     private final AuditLog audit = new AuditLog(() -> hostName(bound.get()), nanos);
     private final ToolScopes scopes = scopes(audit);
-    private final HandlerExecutor workers = new HandlerExecutor(handlerThreads);
+    private final HandlerExecutor workers =
+        new HandlerExecutor(handlerThreads, limits.callsInFlight());
     private final RequestGate gate = new RequestGate();
     private final StreamQuota changeStreams = new StreamQuota(maxStreams);
     private final Subscriptions subscriptions = new Subscriptions(changeStreams);
@@ -546,8 +549,7 @@ public final class McpServerBuilder {
 
   private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
     StreamQuota streams = new StreamQuota(maxStreams);
-    OperationsEndpoints operations =
-        new OperationsEndpoints(host, core.gate, core.workers, metrics);
+    OperationsEndpoints operations = new OperationsEndpoints(host, core.gate, metrics);
     LegacyTransport sessions = new LegacyHttp(core.legacy, connections);
     List<HttpRoute> routes = routes(streams, core);
     AccessTokens tokens =

@@ -178,9 +178,10 @@ public final class HandlerRunner {
     CompletableFuture<RpcResult> answer = new CompletableFuture<>();
     Future<?> task =
         workers.run(
-            () ->
-                invoke(round.work(), call)
-                    .whenComplete((result, failure) -> complete(answer, result, failure)));
+            round.request().principal(),
+            () -> invoke(round.work(), call),
+            // Who has the answer may call again, so its handler counts no more.
+            ended -> ended.whenComplete((result, failure) -> complete(answer, result, failure)));
     round
         .request()
         .onCancel(

@@ -3,7 +3,6 @@ package io.fermata.mcp.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
-import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
@@ -11,6 +10,7 @@ import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
+import io.fermata.session.key.HandlerThreads;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -35,22 +36,20 @@ public final class OperationsEndpoints {
 
   private static final CharSequence PLAIN = "text/plain; version=0.0.4; charset=utf-8";
 
+  private static final ThreadFactory SCRAPERS = HandlerThreads.named("fermata-metrics-");
+
   private final ToolHost host;
   private final RequestGate gate;
-  private final HandlerExecutor workers;
   private final @Nullable Supplier<String> metrics;
+
+  private @Nullable CompletableFuture<Response> scraping;
 
   /** Why the host cannot continue; null while it can. */
   private volatile @Nullable String lost;
 
-  public OperationsEndpoints(
-      ToolHost host,
-      RequestGate gate,
-      HandlerExecutor workers,
-      @Nullable Supplier<String> metrics) {
+  public OperationsEndpoints(ToolHost host, RequestGate gate, @Nullable Supplier<String> metrics) {
     this.host = host;
     this.gate = gate;
-    this.workers = workers;
     this.metrics = metrics;
     host.lost().thenAccept(reason -> lost = reason);
   }
@@ -160,13 +159,16 @@ public final class OperationsEndpoints {
     return details;
   }
 
-  /** Collecting metrics may block, so it runs on a worker. */
-  private CompletionStage<Response> scraped() {
-    CompletableFuture<Response> answer = new CompletableFuture<>();
-    try {
-      workers.execute(() -> answer.complete(scrape()));
-    } catch (RpcException refusal) {
-      answer.complete(HttpError.refused(refusal));
+  /**
+   * Collecting metrics may block, and handlers may hold all their threads, so it has its own. Who
+   * asks meanwhile gets the same metrics.
+   */
+  private synchronized CompletionStage<Response> scraped() {
+    CompletableFuture<Response> answer = scraping;
+    if (answer == null || answer.isDone()) {
+      answer =
+          CompletableFuture.supplyAsync(this::scrape, task -> SCRAPERS.newThread(task).start());
+      scraping = answer;
     }
     return answer;
   }

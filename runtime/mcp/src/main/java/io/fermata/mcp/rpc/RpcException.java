@@ -210,7 +210,7 @@ public final class RpcException extends RuntimeException {
 
   /** Whether the same request may succeed later. */
   public boolean isTransient() {
-    return status == 503;
+    return status == 503 || status == 429;
   }
 
   public static RpcException internal() {

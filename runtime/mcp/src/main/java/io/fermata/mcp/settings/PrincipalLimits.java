@@ -5,7 +5,8 @@ package io.fermata.mcp.settings;
  *
  * @param callsPerSecond requests per second in the long run
  * @param burst requests at once before that rate applies
- * @param callsInFlight calls in flight at a time
+ * @param callsInFlight calls in flight at a time, and as many handlers: one whose call is cancelled
+ *     counts until it ends
  * @param openQuestions questions of handlers that wait for its clients of the revisions before
  *     2026-07-28
  * @param sessions sessions of those revisions whose choices (watched resources, the level of log

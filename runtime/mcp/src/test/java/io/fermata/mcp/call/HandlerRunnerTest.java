@@ -84,10 +84,11 @@ class HandlerRunnerTest {
     RequestStates states = states(new LocalBus());
     String state = state(states);
     CompletableFuture<Void> released = new CompletableFuture<>();
-    try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+    try (HandlerExecutor workers =
+        new HandlerExecutor(HandlerExecutor.THREADS, Integer.MAX_VALUE)) {
       HandlerRunner calls = runner(states, workers);
       for (int i = 0; i < MAX_CALLS; i++) {
-        assertThat(workers.run(released::join)).isNotCancelled();
+        assertThat(workers.run("ann", released::join, ended -> {})).isNotCancelled();
       }
       assertThatThrownBy(() -> joined(calls, state)).hasMessageContaining("busy");
 
@@ -99,9 +100,25 @@ class HandlerRunnerTest {
   }
 
   @Test
+  void theRepliesOfACallBeyondTheLimitOfItsPrincipalAreGoodForItsNextTry() {
+    RequestStates states = states(new LocalBus());
+    String state = state(states);
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS, 1)) {
+      HandlerRunner calls = runner(states, workers);
+      assertThat(workers.run("ada", released::join, ended -> {})).isNotCancelled();
+      assertThatThrownBy(() -> joined(calls, state)).hasMessageContaining("wait for one to end");
+
+      released.complete(null);
+
+      assertThat(answered(calls, state)).isEqualTo(ResultWriter.EMPTY);
+    }
+  }
+
+  @Test
   void aHandlerNeverRunsOnAThreadOfTheStore() {
     try (StoreBus store = new StoreBus();
-        HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+        HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS, Integer.MAX_VALUE)) {
       RequestStates states = states(store.join());
       HandlerRunner calls = runner(states, workers);
       CompletableFuture<String> ran = new CompletableFuture<>();
@@ -125,7 +142,7 @@ class HandlerRunnerTest {
   @Test
   void whoIsToldToTryAgainMayDoSoAtAnotherHostAtOnce() {
     try (StoreBus store = new StoreBus();
-        HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+        HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS, Integer.MAX_VALUE)) {
       RequestStates states = states(store.join());
       RequestStates elsewhere = states(store.join());
       String state = state(states);
@@ -155,7 +172,9 @@ class HandlerRunnerTest {
       try {
         return joined(calls, state);
       } catch (CompletionException busy) {
-        assertThat(busy.getCause()).hasMessageContaining("busy");
+        assertThat(busy.getCause())
+            .isInstanceOfSatisfying(
+                RpcException.class, refusal -> assertThat(refusal.isTransient()).isTrue());
         Thread.onSpinWait();
       }
     }

@@ -153,7 +153,8 @@ class FuzzTest {
   @Test
   void everyMessageHasOneAnswerThatIsWellFormed() {
     Set<Integer> seen = new HashSet<>();
-    try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+    try (HandlerExecutor workers =
+        new HandlerExecutor(HandlerExecutor.THREADS, Integer.MAX_VALUE)) {
       McpDispatcher core = core(workers);
       forEverySeed(
           Seeds.of(6_000),

@@ -3,9 +3,12 @@ package io.fermata.mcp.http;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.Events;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.Health;
 import java.net.http.HttpClient;
@@ -14,6 +17,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -173,18 +177,54 @@ class OperationsEndpointsTest {
   void metricsAreShownToThoseWhoMayCall() throws Exception {
     assertThat(get("/metrics").status()).isEqualTo(401);
 
-    HttpResponse<String> shown =
-        HttpClient.newHttpClient()
-            .send(
-                HttpRequest.newBuilder(server.endpoint().resolve("/metrics"))
-                    .header("Authorization", "Bearer secret")
-                    .build(),
-                BodyHandlers.ofString());
+    HttpResponse<String> shown = metrics();
 
     assertThat(shown.statusCode()).isEqualTo(200);
     assertThat(shown.headers().firstValue("Content-Type").orElseThrow())
         .startsWith("text/plain; version=0.0.4");
     assertThat(shown.body()).isEqualTo("fermata_calls_total 3\n");
+  }
+
+  private HttpResponse<String> metrics() throws Exception {
+    return HttpClient.newHttpClient()
+        .send(
+            HttpRequest.newBuilder(server.endpoint().resolve("/metrics"))
+                .header("Authorization", "Bearer secret")
+                .build(),
+            BodyHandlers.ofString());
+  }
+
+  @Test
+  void metricsAreServedWhileHandlersHoldAllThreads() throws Exception {
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    McpTool stuck =
+        McpTool.of("stuck", "Waits")
+            .call(
+                call -> {
+                  begun.complete(null);
+                  released.join();
+                  return McpResult.text("released");
+                });
+    server.close();
+    server =
+        McpServer.serving(host)
+            .port(0)
+            .handlerThreads(1)
+            .tool(stuck)
+            .metrics(() -> "fermata_calls_total 3\n")
+            .start();
+    CompletableFuture<Events> answer =
+        new Wired(server)
+            .listen(
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"stuck\"}}");
+    begun.join();
+
+    HttpResponse<String> shown = metrics();
+
+    assertThat(shown.statusCode()).isEqualTo(200);
+    released.complete(null);
+    assertThat(answer.join()).isNotNull();
   }
 
   @Test

@@ -16,21 +16,25 @@ class HandlerExecutorTest {
   void aCallThatIsCancelledCountsUntilItEnds() {
     CompletableFuture<Void> begun = new CompletableFuture<>();
     CompletableFuture<Void> released = new CompletableFuture<>();
-    try (HandlerExecutor workers = new HandlerExecutor(HandlerExecutor.THREADS)) {
+    try (HandlerExecutor workers =
+        new HandlerExecutor(HandlerExecutor.THREADS, Integer.MAX_VALUE)) {
       Future<?> stubborn =
           workers.run(
+              "ann",
               () -> {
                 begun.complete(null);
-                released.join();
-              });
+                return released.join();
+              },
+              ended -> {});
       begun.join();
       for (int i = 1; i < 10_000; i++) {
-        assertThat(workers.run(released::join)).isNotCancelled();
+        assertThat(workers.run("ann", released::join, ended -> {})).isNotCancelled();
       }
 
       stubborn.cancel(true);
 
-      assertThatThrownBy(() -> workers.run(() -> {})).isInstanceOf(RpcException.class);
+      assertThatThrownBy(() -> workers.run("ann", () -> "", ended -> {}))
+          .isInstanceOf(RpcException.class);
       released.complete(null);
     }
   }

@@ -10,6 +10,8 @@ import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.call.RequestStates;
 import io.fermata.mcp.call.RoundInputs;
 import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpResult;
+import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.legacy.ClientRequests;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
@@ -144,6 +146,51 @@ class PrincipalLimitsTest {
             .isNotEqualTo(429);
       }
     }
+  }
+
+  @Test
+  void aCallThatIsCancelledCountsForItsPrincipalUntilItsHandlerEnds() throws Exception {
+    CompletableFuture<Void> begun = new CompletableFuture<>();
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    McpTool stubborn =
+        McpTool.of("stubborn", "Ignores that it is interrupted")
+            .call(
+                call -> {
+                  begun.complete(null);
+                  released.join();
+                  return McpResult.text("too late");
+                });
+    McpTool quick = McpTool.of("quick", "Answers").call(call -> McpResult.text("done"));
+    try (McpServer server =
+        McpServer.plain()
+            .port(0)
+            .apiKey("ann", "key-of-ann")
+            .apiKey("bob", "key-of-bob")
+            .perPrincipal(PrincipalLimits.DEFAULT.callsInFlight(1))
+            .tool(stubborn)
+            .tool(quick)
+            .start()) {
+      Wired ann = of(server, "ann").session("2025-03-26", "{}").with("Accept", "application/json");
+      var answer = ann.listen(call(9, "stubborn"));
+      begun.join();
+      ann.send(
+          "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":9}}");
+      assertThat(answer.get().plain().toString()).contains("cancelled");
+
+      assertThat(ann.send(call(10, "quick")).status()).isEqualTo(429);
+      assertThat(of(server, "bob").send(call(10, "quick")).status()).isEqualTo(200);
+
+      released.complete(null);
+      while (ann.send(call(10, "quick")).status() == 429) {
+        Thread.onSpinWait();
+      }
+      assertThat(ann.send(call(11, "quick")).status()).isEqualTo(200);
+    }
+  }
+
+  private static String call(int id, String tool) {
+    return "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}"
+        .formatted(id, tool);
   }
 
   @Test
