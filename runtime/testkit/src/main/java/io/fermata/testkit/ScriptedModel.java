@@ -33,6 +33,7 @@ import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ProviderException;
+import io.fermata.agent.model.TokenCounts;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -88,7 +89,11 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
   public Model model(String name) {
     return Model.of(name, this, this)
         .price("0", "0", "0")
-        .cachedTokens(usage -> usage instanceof Reported reported ? reported.cached : null);
+        .tokens(
+            usage ->
+                usage instanceof Reported reported
+                    ? TokenCounts.within(reported, reported.cached)
+                    : null);
   }
 
   /** Token counts with what langchain4j has no common name for. */

@@ -25,6 +25,7 @@ import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelHttp;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
+import io.fermata.agent.model.TokenCounts;
 import io.fermata.agent.model.Usage;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -222,10 +223,10 @@ class ModelTest {
     Model model =
         way.model("gpt", stub)
             .price("2.50", "10.00", "1.25")
-            .cachedTokens(
+            .tokens(
                 usage ->
                     usage instanceof OpenAiTokenUsage tokens && tokens.inputTokensDetails() != null
-                        ? tokens.inputTokensDetails().cachedTokens()
+                        ? TokenCounts.within(tokens, tokens.inputTokensDetails().cachedTokens())
                         : null);
 
     Usage usage = model.call(request()).usage();

@@ -59,7 +59,7 @@ public final class Model {
     private List<Model> fallbacks = List.of();
     private ChatRequestParameters parameters = NO_PARAMETERS;
     private OptionalInt contextTokens = OptionalInt.empty();
-    private Function<TokenUsage, @Nullable Integer> cachedTokens = usage -> 0;
+    private Function<TokenUsage, @Nullable TokenCounts> tokens = usage -> null;
 
     private Terms copy() {
       try {
@@ -121,10 +121,14 @@ public final class Model {
     return "Model " + name + ": the price of " + what;
   }
 
-  /** How many of the input tokens came from a cache, which every provider reports differently. */
-  public Model cachedTokens(Function<TokenUsage, @Nullable Integer> reader) {
+  /**
+   * Reads what a provider reports of its cache: some count cached tokens within the input, some
+   * beside it. Without it, or where it returns null, nothing counts but the input and the output
+   * that every provider reports.
+   */
+  public Model tokens(Function<TokenUsage, @Nullable TokenCounts> reader) {
     Objects.requireNonNull(reader, "reader");
-    return with(terms -> terms.cachedTokens = reader);
+    return with(terms -> terms.tokens = reader);
   }
 
   /** The number of attempts before a fallback; two by default. */
@@ -418,13 +422,8 @@ public final class Model {
   }
 
   private Usage usage(TokenUsage tokens) {
-    long input = count(tokens.inputTokenCount());
-    long cached = Math.min(input, count(terms.cachedTokens.apply(tokens)));
+    TokenCounts read = terms.tokens.apply(tokens);
     Price price = terms.price == null ? Price.FREE : terms.price;
-    return price.usage(input, cached, count(tokens.outputTokenCount()));
-  }
-
-  private static long count(@Nullable Integer tokens) {
-    return tokens == null ? 0 : Math.max(0, tokens);
+    return price.usage(read == null ? TokenCounts.within(tokens, 0) : read);
   }
 }

@@ -6,12 +6,12 @@ import java.math.BigDecimal;
 record Price(BigDecimal input, BigDecimal output, BigDecimal cached) {
   static final Price FREE = new Price(BigDecimal.ZERO, BigDecimal.ZERO, BigDecimal.ZERO);
 
-  Usage usage(long inputTokens, long cachedTokens, long outputTokens) {
+  Usage usage(TokenCounts tokens) {
     BigDecimal cost =
         input
-            .multiply(BigDecimal.valueOf(inputTokens - cachedTokens))
-            .add(cached.multiply(BigDecimal.valueOf(cachedTokens)))
-            .add(output.multiply(BigDecimal.valueOf(outputTokens)));
-    return new Usage(inputTokens, cachedTokens, outputTokens, cost.movePointLeft(6));
+            .multiply(BigDecimal.valueOf(tokens.input() - tokens.cached()))
+            .add(cached.multiply(BigDecimal.valueOf(tokens.cached())))
+            .add(output.multiply(BigDecimal.valueOf(tokens.output())));
+    return new Usage(tokens.input(), tokens.cached(), tokens.output(), cost.movePointLeft(6));
   }
 }

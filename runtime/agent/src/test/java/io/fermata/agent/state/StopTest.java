@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.output.TokenUsage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
 import io.fermata.agent.Conversation;
@@ -19,6 +23,10 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.model.TokenCounts;
+import io.fermata.agent.model.Usage;
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -395,6 +403,64 @@ class StopTest {
     assertThat(talk.state().usage().cost()).isEqualByComparingTo("0.02");
     assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
     assertThat(talk.crash().code()).isEqualTo(StopCode.BUDGET_SPENT);
+  }
+
+  /** Token counts of a provider whose input has neither what its cache gave nor what it took. */
+  private static final class CountedBeside extends TokenUsage {
+    private final int read;
+    private final int written;
+
+    CountedBeside(int input, int output, int read, int written) {
+      super(input, output);
+      this.read = read;
+      this.written = written;
+    }
+  }
+
+  private static ChatModel reporting(TokenUsage usage) {
+    return new ChatModel() {
+      @Override
+      public ChatResponse doChat(ChatRequest request) {
+        return ChatResponse.builder().aiMessage(AiMessage.from("ok")).tokenUsage(usage).build();
+      }
+    };
+  }
+
+  @Test
+  void whatAProviderCountsBesideItsInputTokensReachesTheBudget() {
+    Model cached =
+        Model.of("cached", reporting(new CountedBeside(12, 8, 50_000, 1_000)))
+            .price("2", "10", "0.20")
+            .tokens(
+                usage ->
+                    usage instanceof CountedBeside beside
+                        ? TokenCounts.beside(beside, beside.read, beside.written)
+                        : null);
+    Agent desk = Agent.aiHuman("desk", Prompt.of("support", cached));
+    Conversation tokens = Conversation.with(desk.budget(Budget.tokens(50_000)));
+    Conversation dollars = Conversation.with(desk.budget(Budget.cost("0.01")));
+
+    tokens.say("one").say("two");
+    dollars.say("one").say("two");
+
+    assertThat(tokens.state().usage())
+        .isEqualTo(new Usage(51_012, 50_000, 8, new BigDecimal("0.012104")));
+    assertThat(tokens.code()).isEqualTo(StopCode.BUDGET_SPENT);
+    assertThat(dollars.code()).isEqualTo(StopCode.BUDGET_SPENT);
+  }
+
+  @Test
+  void moreCachedTokensThanInputAreRefusedAndNotTakenForLess() {
+    Model mistaken =
+        Model.of("mistaken", reporting(new CountedBeside(12, 8, 50_000, 0)))
+            .tokens(usage -> TokenCounts.within(usage, 50_000));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", Prompt.of("support", mistaken)));
+
+    talk.say("one");
+
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+    assertThat(talk.state().turn().detail())
+        .contains("50000 of 12 input tokens", "TokenCounts.beside");
   }
 
   // --- from outside ----------------------------------------------------------------------------
