@@ -13,6 +13,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
 import java.time.Duration;
@@ -151,7 +152,8 @@ class RequestTest {
 
     talk.say("one").say("two");
 
-    assertThat(model.lastRequest()).containsExactly("assistant: There.", "user: two");
+    assertThat(model.lastRequest())
+        .containsExactly("user: (The conversation so far:)", "assistant: There.", "user: two");
   }
 
   @Test
@@ -354,7 +356,9 @@ class RequestTest {
     assertThat(model.lastRequest().get(0))
         .startsWith("system: You help.")
         .endsWith("They counted to three.");
-    assertThat(model.lastRequest()).endsWith("assistant: ok", "user: number 5").hasSize(3);
+    assertThat(model.lastRequest())
+        .endsWith("user: (The conversation so far:)", "assistant: ok", "user: number 5")
+        .hasSize(4);
     assertThat(talk.allMessages()).hasSize(10);
 
     talk.crash();
@@ -398,6 +402,64 @@ class RequestTest {
     }
 
     assertThat(model.lastRequest()).endsWith("user: number 5", "user: meanwhile");
+  }
+
+  // --- where a request begins and ends ---------------------------------------------------------
+
+  /** Some providers refuse a request that begins or ends with words or calls of their model. */
+  private void assertItBeginsAndEndsWithTheOtherSide() {
+    for (int i = 0; i < model.requests().size(); i++) {
+      List<String> asked =
+          model.request(i).stream().filter(line -> !line.startsWith("system:")).toList();
+      assertThat(asked.get(0)).startsWith("user:");
+      assertThat(asked.get(asked.size() - 1)).doesNotStartWith("assistant:");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
+  void aRequestBeginsAndEndsWithTheOtherSideWhereverItsWindowIsCut(int window) {
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", support(LOOK).text("You help.").window(window)));
+    for (int i = 1; i <= 20; i++) {
+      model.call("look").sayAndCall("Wait.", "look", Map.of()).say("There.");
+
+      talk.say("number " + i);
+    }
+
+    assertThat(model.requests()).hasSize(60);
+    assertItBeginsAndEndsWithTheOtherSide();
+    assertThat(model.lastRequest()).contains("user: number 20");
+  }
+
+  @Test
+  void aSideThatSpeaksAfterItsOwnWordsIsAskedToContinue() {
+    Tool done = Tool.of("done", "Ends.", (flow, args) -> "done");
+    Agent desk =
+        Agent.of(
+            "desk",
+            Participant.prompt(support(done)).stopOnResponse(false).stopTool("done"),
+            Participant.person());
+    model.say("First.").say("Second.").call("done").say("Third.").call("done");
+    Conversation talk = Conversation.with(desk);
+
+    talk.say("Go").proceed(Side.A).run();
+
+    assertThat(model.requests()).hasSize(5);
+    assertThat(model.request(1)).containsExactly("user: Go", "assistant: First.", "user: Go on.");
+    assertThat(model.request(2))
+        .containsExactly("user: Go", "assistant: First.", "assistant: Second.", "user: Go on.");
+    assertItBeginsAndEndsWithTheOtherSide();
+  }
+
+  @Test
+  void aSideThatSpeaksFirstIsAskedToo() {
+    model.say("Welcome.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", support().text("You help.")));
+
+    talk.proceed(Side.A).run();
+
+    assertThat(model.lastRequest()).containsExactly("system: You help.", "user: Go on.");
   }
 
   // --- what is shown while it is said ----------------------------------------------------------

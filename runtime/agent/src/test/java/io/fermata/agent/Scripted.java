@@ -106,6 +106,7 @@ public final class Scripted implements ChatModel {
   @Override
   public ChatResponse doChat(ChatRequest request) {
     requests.add(request);
+    requireEnds(request);
     Function<ChatRequest, AiMessage> next = script.isEmpty() ? always : script.poll();
     if (next == null) {
       throw new IllegalStateException("The script is over, and is asked " + received(request));
@@ -115,6 +116,17 @@ public final class Scripted implements ChatModel {
         .tokenUsage(new TokenUsage(10, 5))
         .finishReason(FinishReason.STOP)
         .build();
+  }
+
+  /** Some providers refuse a request that begins or ends with the words of their model. */
+  private static void requireEnds(ChatRequest request) {
+    List<ChatMessage> talk =
+        request.messages().stream().filter(each -> !(each instanceof SystemMessage)).toList();
+    if (talk.isEmpty()
+        || talk.get(0) instanceof AiMessage
+        || talk.get(talk.size() - 1) instanceof AiMessage) {
+      throw new AssertionError("A provider refuses this request: " + received(request));
+    }
   }
 
   // --- what it was asked -----------------------------------------------------------------------

@@ -63,7 +63,8 @@ import java.util.stream.Collectors;
  *
  * <p>A turn is used once, and the position is lost with this object; rules decide from the request
  * alone and so survive a restart. Ids of tool calls are derived from the request, so that the same
- * request gets the same ids. Token counts are an estimate: four characters are a token.
+ * request gets the same ids. Token counts are an estimate: four characters are a token. As some
+ * providers do, it refuses a request that begins or ends with the model's own words.
  *
  * <p>It starts no threads. A stream without pace runs on the requesting thread, which then receives
  * everything before it can be interrupted.
@@ -201,11 +202,25 @@ public final class ScriptedModel extends Script<ScriptedModel, ChatRequest>
   }
 
   private Turn turnFor(ChatRequest request) {
+    requireEnds(request);
     return next(request)
         .orElseThrow(
             () ->
                 new NonRetriableException(
                     exhausted(last(request).type() + " " + text(last(request)))));
+  }
+
+  /** Refuses what some providers refuse: a request that begins or ends with their own words. */
+  private static void requireEnds(ChatRequest request) {
+    List<ChatMessage> talk =
+        request.messages().stream().filter(message -> !(message instanceof SystemMessage)).toList();
+    if (talk.isEmpty()
+        || talk.get(0) instanceof AiMessage
+        || talk.get(talk.size() - 1) instanceof AiMessage) {
+      throw new InvalidRequestException(
+          new ProviderException(
+              400, "A request begins and ends with a message of the user or a result", null));
+    }
   }
 
   private static void pause(Duration time) {

@@ -12,6 +12,7 @@ import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.exception.InvalidRequestException;
 import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import io.fermata.agent.model.Model;
@@ -65,6 +66,24 @@ class ScriptedModelTest {
 
     assertThat(model.call(user("a"), streamed ? SOMEBODY : ModelListener.NONE).usage())
         .isEqualTo(new Usage(1_000_000, 400_000, 200_000, new BigDecimal("4.00")));
+  }
+
+  @Test
+  void aRequestThatBeginsOrEndsWithItsOwnWordsIsRefused() {
+    ScriptedModel model = ScriptedModel.script().otherwise().say("Hello");
+    AiMessage own = AiMessage.from("Hello");
+    List<ChatRequest> refused =
+        List.of(
+            said(own, UserMessage.from("a")),
+            said(SystemMessage.from("You help."), own, UserMessage.from("a")),
+            said(UserMessage.from("a"), own),
+            said(SystemMessage.from("You help.")));
+
+    for (ChatRequest request : refused) {
+      assertThatThrownBy(() -> model.chat(request)).isInstanceOf(InvalidRequestException.class);
+    }
+    assertThat(model.chat(said(UserMessage.from("a"), own, UserMessage.from("b"))).aiMessage())
+        .isEqualTo(own);
   }
 
   @ParameterizedTest

@@ -249,7 +249,8 @@ public final class Model {
 
   /**
    * Calls the model, and blocks until there is a reply. An interrupt ends the stream or the
-   * request.
+   * request. A request that begins or ends with words of the model gets a short message of the user
+   * there, as some providers refuse it otherwise.
    *
    * @throws ModelException if neither this model nor a fallback replied
    */
@@ -274,7 +275,7 @@ public final class Model {
         request.toBuilder().parameters(terms.parameters.overrideWith(request.parameters())).build();
     ChatRequest mine =
         terms.contextTokens.isEmpty()
-            ? given
+            ? RequestEnds.of(given)
             : RequestFit.of(given, terms.contextTokens.getAsInt());
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {

@@ -44,9 +44,10 @@ final class RequestFit {
   }
 
   static ChatRequest of(ChatRequest request, int tokens) {
-    int all = TokenEstimate.of(request);
+    ChatRequest ended = RequestEnds.of(request);
+    int all = TokenEstimate.of(ended);
     if (all <= tokens) {
-      return request;
+      return ended;
     }
     List<ChatMessage> messages = request.messages();
     int head = messages.get(0) instanceof SystemMessage ? 1 : 0;
@@ -55,7 +56,7 @@ final class RequestFit {
     int room = Math.max(1, Math.max(tokens / 4, tokens - fixed) - NOTE);
     List<ChatMessage> fitted = new ArrayList<>(messages.subList(0, head));
     fitted.addAll(new RequestFit(units(talk), room).fitted());
-    return request.toBuilder().messages(fitted).build();
+    return RequestEnds.of(request.toBuilder().messages(fitted).build());
   }
 
   /** The messages that are kept or left out together. */

@@ -243,8 +243,8 @@ class KeepingTest {
 
     talk.say("Go");
 
-    assertThat(model.lastRequest().get(1)).startsWith("assistant: [look");
-    assertThat(model.lastRequest()).hasSize(7);
+    assertThat(model.lastRequest().get(2)).startsWith("assistant: [look");
+    assertThat(model.lastRequest()).hasSize(8);
   }
 
   @Test

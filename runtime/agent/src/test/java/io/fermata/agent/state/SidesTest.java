@@ -77,7 +77,12 @@ class SidesTest {
     talk.say("Is it?");
 
     assertThat(contra.lastRequest())
-        .containsExactly("assistant: Is it?", "user: Yes.", "assistant: No.", "user: Still yes.");
+        .containsExactly(
+            "user: (The conversation so far:)",
+            "assistant: Is it?",
+            "user: Yes.",
+            "assistant: No.",
+            "user: Still yes.");
     assertThat(pro.lastRequest()).containsExactly("user: Is it?", "assistant: Yes.", "user: No.");
   }
 
@@ -94,7 +99,11 @@ class SidesTest {
     talk.say("Is it?");
 
     assertThat(contra.lastRequest())
-        .containsExactly("assistant: Is it?", "user: Let me see.", "user: Yes.");
+        .containsExactly(
+            "user: (The conversation so far:)",
+            "assistant: Is it?",
+            "user: Let me see.",
+            "user: Yes.");
   }
 
   @Test
