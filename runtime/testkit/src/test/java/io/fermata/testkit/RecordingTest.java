@@ -434,7 +434,9 @@ class RecordingTest {
   private static Model script() {
     return ScriptedModel.script()
         .say("Your card?")
-        .call("pay", Map.of("order", "B-1", "card", CARD, "brand", "AMEX", "cvv", "123"))
+        .turn(
+            Turn.call("pay", Map.of("order", "B-1", "card", CARD, "brand", "AMEX", "cvv", "123"))
+                .thinking("The card is " + CARD + "."))
         .say("Done with " + CARD + ".")
         .model("scripted")
         .price("0", "0", "0");

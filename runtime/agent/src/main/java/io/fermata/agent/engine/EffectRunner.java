@@ -28,6 +28,7 @@ import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
 import io.fermata.agent.model.ModelReply;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ScheduledEffect;
@@ -259,7 +260,8 @@ final class EffectRunner {
             reply.attempts(),
             began,
             outside.now(),
-            asked);
+            asked,
+            calls.isEmpty() || !frame.top() ? null : Reasoning.of(reply.model(), reply.message()));
     recorder.kept(new ThreadEvent.StepEnded(frame.path(), message, calls, log));
     if (!nothing) {
       recorder.afterCreate(flow, message);

@@ -22,6 +22,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.state.History;
 import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadStorage;
@@ -140,6 +141,10 @@ final class ModelRequest {
       return;
     }
     AiMessage.Builder said = AiMessage.builder().toolExecutionRequests(calls);
+    Reasoning reasoning = recorder.state().history().reasoning().get(message.id());
+    if (reasoning != null) {
+      said = reasoning.forItsModel(said);
+    }
     shown.add(ThreadFold.blank(text) ? said.build() : said.text(String.valueOf(text)).build());
     for (int i = 0; i < calls.size(); i++) {
       ToolExecutionRequest call = calls.get(i);

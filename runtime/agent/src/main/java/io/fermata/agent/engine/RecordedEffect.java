@@ -7,6 +7,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelReply;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.state.SourceResult;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
@@ -185,7 +186,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   private ModelReply reply(ThreadEvent.StepEnded ended) {
     ThreadEvent.StepLog log = ended.log();
     return new ModelReply(
-        message(text(ended, before()), ended.calls()),
+        message(text(ended, before()), ended.calls(), log.reasoning()),
         log.model(),
         log.finish(),
         log.usage(),
@@ -195,7 +196,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   /** A reply that the source of a fork got. */
   static ModelReply reply(SourceResult.Reply known) {
     return new ModelReply(
-        message(known.text(), known.calls()),
+        message(known.text(), known.calls(), known.reasoning()),
         known.model(),
         known.finish(),
         known.usage(),
@@ -211,7 +212,8 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
     return text;
   }
 
-  private static AiMessage message(@Nullable String text, List<RequestedCall> requested) {
+  private static AiMessage message(
+      @Nullable String text, List<RequestedCall> requested, @Nullable Reasoning reasoning) {
     List<ToolExecutionRequest> calls = new ArrayList<>();
     for (RequestedCall call : requested) {
       calls.add(
@@ -221,8 +223,8 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
               .arguments(call.function().arguments())
               .build());
     }
-    AiMessage.Builder message = AiMessage.builder().toolExecutionRequests(calls);
-    return text == null ? message.build() : message.text(text).build();
+    AiMessage.Builder message = AiMessage.builder().text(text).toolExecutionRequests(calls);
+    return (reasoning == null ? message : reasoning.in(message)).build();
   }
 
   /** The reason if the budget of an ancestor may have ended the step. */

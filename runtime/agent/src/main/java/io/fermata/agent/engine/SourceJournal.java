@@ -152,7 +152,8 @@ public final class SourceJournal {
             step.calls(),
             log.model(),
             log.finish(),
-            log.usage()));
+            log.usage(),
+            log.reasoning()));
   }
 
   private void ended(ThreadEvent.CallEnded call, List<ThreadEvent.Change> before) {

@@ -272,7 +272,9 @@ public final class Model {
   private @Nullable ModelReply ask(ChatRequest request, ModelListener listener, Attempts failed)
       throws InterruptedException {
     ChatRequest given =
-        request.toBuilder().parameters(terms.parameters.overrideWith(request.parameters())).build();
+        Reasoning.sentTo(name, request).toBuilder()
+            .parameters(terms.parameters.overrideWith(request.parameters()))
+            .build();
     ChatRequest mine =
         terms.contextTokens.isEmpty()
             ? RequestEnds.of(given)

@@ -225,8 +225,9 @@ public final class ThreadSecrets {
                   + " mimeType effect hook point before model finish key")
               .split(" "));
 
-  /** What holds trees of authors, callers and tools. */
-  private static final Set<String> TREES = Set.of("metadata", "data", "question", "arguments");
+  /** What holds trees of authors, callers, tools and providers. */
+  private static final Set<String> TREES =
+      Set.of("metadata", "data", "question", "arguments", "attributes");
 
   /** An event with invented values in place of the secret ones, all of which must be known. */
   public ThreadEvent replaced(ThreadEvent event, Inventions inventions) {

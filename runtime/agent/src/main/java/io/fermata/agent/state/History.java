@@ -2,9 +2,16 @@ package io.fermata.agent.state;
 
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.model.Reasoning;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param since how many messages have come since
  * @param turn how many of the latest messages belong to the current turn, including the one that
  *     started it; they are kept regardless of the window
+ * @param reasoning what providers want back with the calls of the current turn, by message
  */
 public record History(
     List<Message> messages,
@@ -28,24 +36,29 @@ public record History(
     @Nullable String summary,
     @Nullable String upTo,
     int since,
-    int turn) {
+    int turn,
+    Map<String, Reasoning> reasoning) {
 
   /** The maximum length of a turn before its start is dropped. */
   private static final int LONGEST_TURN = 1_024;
+
+  /** How much of the reasoning is kept, in characters; the oldest is dropped. */
+  private static final int MOST_REASONING = 1024 * 1024;
 
   /** How many messages beyond the window are kept, to copy rarely. */
   private static final int SLACK = 16;
 
   public History {
     messages = Collections.unmodifiableList(messages);
+    reasoning = reasoning == null ? Map.of() : Collections.unmodifiableMap(reasoning);
   }
 
   static History empty(int window) {
-    return new History(List.of(), window, 0, 0, null, null, 0, 0);
+    return new History(List.of(), window, 0, 0, null, null, 0, 0, Map.of());
   }
 
   History widened(int newWindow) {
-    return new History(messages, newWindow, count, last, summary, upTo, since, turn);
+    return new History(messages, newWindow, count, last, summary, upTo, since, turn, reasoning);
   }
 
   /** Adds a message at the end, or before one that is still kept. */
@@ -69,12 +82,50 @@ public record History(
         summary,
         upTo,
         since + 1,
-        Math.min(LONGEST_TURN, turn + 1));
+        Math.min(LONGEST_TURN, turn + 1),
+        reasoning);
+  }
+
+  /** With what a provider wants back with the calls of a message. */
+  History reasoned(String id, Reasoning by) {
+    LinkedHashMap<String, Reasoning> all = new LinkedHashMap<>(reasoning);
+    all.put(id, by);
+    int size = all.values().stream().mapToInt(Reasoning::size).sum();
+    Iterator<Reasoning> oldest = all.values().iterator();
+    while (size > MOST_REASONING) {
+      size -= oldest.next().size();
+      oldest.remove();
+    }
+    return reasoned(all);
+  }
+
+  private History reasoned(Map<String, Reasoning> all) {
+    return new History(messages, window, count, last, summary, upTo, since, turn, all);
+  }
+
+  /** The reasoning of messages that the other side has not replied to. */
+  private Map<String, Reasoning> recent() {
+    if (reasoning.isEmpty()) {
+      return reasoning;
+    }
+    LinkedHashMap<String, Reasoning> recent = new LinkedHashMap<>(reasoning);
+    Set<Role> later = EnumSet.noneOf(Role.class);
+    Set<String> known = new HashSet<>();
+    for (int i = messages.size() - 1; i >= 0 && !recent.isEmpty(); i--) {
+      Message message = messages.get(i);
+      if (later.contains(message.role() == Role.USER ? Role.ASSISTANT : Role.USER)) {
+        recent.remove(message.id());
+      }
+      later.add(message.role());
+      known.add(message.id());
+    }
+    recent.keySet().retainAll(known);
+    return recent;
   }
 
   /** Without the messages. */
   History outline() {
-    return new History(List.of(), window, count, last, null, null, since, turn);
+    return new History(List.of(), window, count, last, null, null, since, turn, Map.of());
   }
 
   /** The message with the time that it has at the end, or before another one. */
@@ -91,7 +142,8 @@ public record History(
     }
     List<Message> all = new ArrayList<>(messages);
     all.set(place, change.apply(all.get(place)));
-    return new History(List.copyOf(all), window, count, last, summary, upTo, since, turn);
+    return new History(
+        List.copyOf(all), window, count, last, summary, upTo, since, turn, reasoning);
   }
 
   History without(String id) {
@@ -109,18 +161,19 @@ public record History(
         summary,
         upTo,
         Math.max(0, since - 1),
-        Math.max(0, turn - 1));
+        Math.max(0, turn - 1),
+        reasoning);
   }
 
   /** Summarizes everything up to and including a message. */
   History compacted(String newSummary, String newUpTo) {
     int rest = messages.size() - 1 - indexOf(newUpTo);
-    return new History(messages, window, count, last, newSummary, newUpTo, rest, turn);
+    return new History(messages, window, count, last, newSummary, newUpTo, rest, turn, reasoning);
   }
 
   /** Postpones the next summary. */
   History notCompacted() {
-    return new History(messages, window, count, last, summary, upTo, 0, turn);
+    return new History(messages, window, count, last, summary, upTo, 0, turn, reasoning);
   }
 
   /** A turn starts with the last message; results stay with their calls. */
@@ -130,7 +183,7 @@ public record History(
       begin--;
     }
     int begun = messages.size() - Math.max(0, begin);
-    return new History(messages, window, count, last, summary, upTo, since, begun);
+    return new History(messages, window, count, last, summary, upTo, since, begun, recent());
   }
 
   public @Nullable Message message(String id) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.databind.annotation.JsonTypeIdResolver;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.json.KindNames;
 import java.util.List;
@@ -21,6 +22,7 @@ public sealed interface SourceResult {
    * The reply of a model.
    *
    * @param asked what it was asked; asked otherwise it might reply otherwise
+   * @param reasoning what its provider wants back with its calls; null for nothing
    */
   record Reply(
       RequestDigest asked,
@@ -28,7 +30,8 @@ public sealed interface SourceResult {
       List<RequestedCall> calls,
       String model,
       String finish,
-      Usage usage)
+      Usage usage,
+      @Nullable Reasoning reasoning)
       implements SourceResult {}
 
   /**

@@ -10,6 +10,7 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.json.KindNames;
 import java.util.Arrays;
@@ -165,7 +166,8 @@ public sealed interface ThreadEvent {
               log.failed(),
               log.began(),
               log.ended(),
-              request);
+              request,
+              log.reasoning());
       return new StepEnded(frame, message, calls, other);
     }
   }
@@ -175,6 +177,7 @@ public sealed interface ThreadEvent {
    *
    * @param failed the attempts that failed
    * @param asked what the model was asked; null if that is not known
+   * @param reasoning what its provider wants back with its calls; null for nothing
    */
   record StepLog(
       String id,
@@ -184,7 +187,8 @@ public sealed interface ThreadEvent {
       List<ModelAttempt> failed,
       long began,
       long ended,
-      @Nullable RequestDigest asked) {}
+      @Nullable RequestDigest asked,
+      @Nullable Reasoning reasoning) {}
 
   /**
    * No model replied.

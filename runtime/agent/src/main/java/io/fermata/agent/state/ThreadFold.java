@@ -4,6 +4,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.flow.cases.Cases;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -254,13 +255,18 @@ public final class ThreadFold {
     ThreadState after = state.with(draft -> draft.usage = state.usage().plus(ended.log().usage()));
     boolean nothing = calls.isEmpty() && blank(message.content());
     if (frame.top()) {
-      return (nothing ? after : after.with(after.history().plus(message, null)))
+      return (nothing ? after : after.with(plus(after.history(), message, ended.log().reasoning())))
           .with(answered)
           .with(after.turn().said(nothing));
     }
     List<Message> said = new ArrayList<>(frame.said());
     said.add(message);
     return after.with(answered.saying(said));
+  }
+
+  private static History plus(History history, Message message, @Nullable Reasoning reasoning) {
+    History more = history.plus(message, null);
+    return reasoning == null ? more : more.reasoned(message.id(), reasoning);
   }
 
   public static boolean blank(@Nullable String text) {

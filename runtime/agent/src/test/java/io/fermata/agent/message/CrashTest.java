@@ -4,7 +4,14 @@ import static io.fermata.agent.Conversation.kind;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.UserMessage;
+import dev.langchain4j.exception.InvalidRequestException;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
@@ -19,6 +26,7 @@ import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.World;
 import io.fermata.agent.engine.Outside;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEffect;
@@ -28,10 +36,13 @@ import io.fermata.flow.json.Json;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What a process that dies leaves behind, and how its thread goes on. */
@@ -77,6 +88,120 @@ class CrashTest {
   }
 
   // --- tools -----------------------------------------------------------------------------------
+
+  /** A model that refuses the calls of this conversation without what it replied with them. */
+  private static ChatModel signing(String model, AtomicInteger asked) {
+    return new ChatModel() {
+      @Override
+      public ChatResponse doChat(ChatRequest request) {
+        List<AiMessage> own = new ArrayList<>();
+        for (ChatMessage message : request.messages()) {
+          if (message instanceof UserMessage) {
+            own.clear();
+          } else if (message instanceof AiMessage said && said.hasToolExecutionRequests()) {
+            own.add(said);
+          }
+        }
+        int number = asked.incrementAndGet();
+        for (AiMessage said : own) {
+          String id = said.toolExecutionRequests().get(0).id();
+          if (!signed(model, id).equals(said)) {
+            throw new InvalidRequestException("The thinking of " + id + " is missing: " + said);
+          }
+        }
+        return ChatResponse.builder()
+            .aiMessage(
+                number % 3 == 0
+                    ? AiMessage.from("Done.")
+                    : signed(model, "c" + number).toBuilder()
+                        .attributes(attributes(model, "c" + number, new Object()))
+                        .build())
+            .build();
+      }
+    };
+  }
+
+  private static AiMessage signed(String model, String id) {
+    return AiMessage.builder()
+        .thinking(model + " thinks before " + id)
+        .toolExecutionRequests(
+            List.of(ToolExecutionRequest.builder().id(id).name("one").arguments("{}").build()))
+        .attributes(attributes(model, id, null))
+        .build();
+  }
+
+  private static Map<String, Object> attributes(
+      String model, String id, @Nullable Object notOfJson) {
+    Map<String, Object> all = new HashMap<>();
+    all.put("thinking_signature", model + " signs " + id);
+    all.put("redacted_thinking", List.of("r1", "r2"));
+    if (notOfJson != null) {
+      all.put("client", notOfJson);
+    }
+    return all;
+  }
+
+  @Test
+  void whatAProviderWantsBackWithACallGoesBackWithItsResultAlsoAfterACrash() {
+    Model signing = Model.of("signing", signing("signing", new AtomicInteger())).attempts(1);
+    Agent desk = Agent.aiHuman("desk", Prompt.of("support", signing).tools(tool("one")));
+    Conversation talk = Conversation.with(desk);
+
+    talk.post("Go").runUntil(call("s1.0")).crash().runUntil(call("s2.0")).crash().run();
+
+    assertThat(talk.state().turn().detail()).isNull();
+    assertThat(talk.lines())
+        .containsExactly(
+            "user: Go",
+            "assistant: [one]",
+            "one: one done",
+            "assistant: [one]",
+            "one: one done",
+            "assistant: Done.");
+    assertThat(talk.state().history().reasoning()).containsOnlyKeys("m-s1", "m-s2");
+    talk.requireSame(desk);
+    Conversation fork = talk.replaying(2).run();
+    assertThat(fork.lines()).isEqualTo(talk.lines());
+    assertThat(fork.state().history().reasoning()).isEqualTo(talk.state().history().reasoning());
+
+    talk.post("Again").runUntil(call("s4.0"));
+
+    assertThat(talk.state().history().reasoning()).containsOnlyKeys("m-s4");
+    assertThat(talk.run().lines()).endsWith("assistant: Done.");
+  }
+
+  @Test
+  void whatAProviderWantsBackGoesToNoOtherModel() {
+    AtomicInteger asked = new AtomicInteger();
+    List<AiMessage> received = new ArrayList<>();
+    ChatModel failing =
+        new ChatModel() {
+          private final ChatModel first = signing("signing", asked);
+
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            if (asked.get() == 1) {
+              throw new InvalidRequestException("not now");
+            }
+            return first.chat(request);
+          }
+        };
+    model.then(
+        request -> {
+          received.add((AiMessage) request.messages().get(1));
+          return AiMessage.from("Done.");
+        });
+    Model both = Model.of("signing", failing).attempts(1).fallback(model.model());
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", Prompt.of("support", both).tools(tool("one"))));
+
+    talk.say("Go");
+
+    assertThat(talk.lines()).endsWith("assistant: Done.");
+    assertThat(received.get(0).thinking()).isNull();
+    assertThat(received.get(0).attributes()).isEmpty();
+    assertThat(received.get(0).hasToolExecutionRequests()).isTrue();
+  }
 
   @Test
   void aCrashBetweenTheSecondAndTheThirdToolOfATurnResumesAtTheThird() {

@@ -230,6 +230,24 @@ class KeepingTest {
   }
 
   @Test
+  void whatProvidersWantBackIsKeptUpToABoundAndTheOldestGoes() {
+    Tool look = Tool.of("look", "Looks.", (flow, args) -> "seen");
+    for (int i = 1; i <= 8; i++) {
+      AiMessage.Builder call =
+          AiMessage.builder().toolExecutionRequests(List.of(model.wants("look", Map.of())));
+      model.then(request -> call.thinking("x".repeat(200_000)).build());
+    }
+    model.say("Done.");
+    Conversation talk = Conversation.with(desk(look));
+
+    talk.say("Go").crash();
+
+    assertThat(talk.state().history().reasoning())
+        .containsOnlyKeys("m-s4", "m-s5", "m-s6", "m-s7", "m-s8");
+    assertThat(talk.state().outline().history().reasoning()).isEmpty();
+  }
+
+  @Test
   void aSummaryDoesNotPartCallsFromTheirResults() {
     Scripted summarizer = Scripted.saying("They counted.");
     for (int i = 1; i <= 14; i++) {

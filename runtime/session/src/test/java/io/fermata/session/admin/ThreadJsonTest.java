@@ -11,6 +11,7 @@ import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelError;
+import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
@@ -71,7 +72,16 @@ class ThreadJsonTest {
     ModelAttempt attempt = new ModelAttempt("gpt", 1, ModelError.RATE_LIMITED, "slow");
     ThreadFork fork = new ThreadFork("t0", 4, 5, ForkOrigin.Mode.SANDBOX, "ann");
     ThreadEvent.StepLog log =
-        new ThreadEvent.StepLog("s1", "gpt", "stop", usage, List.of(attempt), 1, 2, null);
+        new ThreadEvent.StepLog(
+            "s1",
+            "gpt",
+            "stop",
+            usage,
+            List.of(attempt),
+            1,
+            2,
+            null,
+            new Reasoning("gpt", "Hm.", json));
     ChildThread child =
         new ChildThread("t9", "helper", "desk", ChildThread.Status.RUNNING, "", usage);
     return List.of(
@@ -161,7 +171,7 @@ class ThreadJsonTest {
             StepFrame.TOP,
             Message.assistant("Let me see.").withToolCalls(calls).placed("m-s1", 1, 0, null),
             calls,
-            new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null));
+            new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null, null));
     ThreadState state =
         ThreadState.NONE.apply(
             List.of(

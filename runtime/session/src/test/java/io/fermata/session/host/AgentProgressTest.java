@@ -136,7 +136,7 @@ class AgentProgressTest {
             "",
             message,
             List.of(),
-            new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null)));
+            new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null, null)));
   }
 
   @Test

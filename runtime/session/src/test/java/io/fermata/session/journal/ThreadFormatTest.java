@@ -115,7 +115,7 @@ class ThreadFormatTest {
   void whatAModelWasAskedTakesAtMostThirtyBytesOfAStep() {
     Message message = Message.assistant("Hi").placed("m-s1", 1, 0, null);
     ThreadEvent.StepLog log =
-        new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null);
+        new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null, null);
     ThreadEvent.StepEnded silent = new ThreadEvent.StepEnded("", message, List.of(), log);
     ThreadEvent.StepEnded asked =
         silent.asking(

@@ -367,7 +367,8 @@ class EvaluationTest {
     assertThat(diverged.outcome()).isEqualTo(Outcome.DIVERGED);
     assertThat(diverged.reason())
         .isEqualTo(
-            "find_order {\"order\":\"B-2\"} was called; the recording has no such call, and no handler is given for it");
+            "find_order {\"order\":\"B-2\"} was called; the recording has no such call, and no"
+                + " handler is given for it");
     assertThat(performed).hasValue(0);
 
     EvalTrial handled =
@@ -401,7 +402,7 @@ class EvaluationTest {
               "",
               asks,
               List.of(call),
-              new ThreadEvent.StepLog(step, "m", "stop", Usage.ZERO, List.of(), 0, 0, null)));
+              new ThreadEvent.StepLog(step, "m", "stop", Usage.ZERO, List.of(), 0, 0, null, null)));
       events.add(new ThreadEvent.CallEnded(step + ".0", found, null, 0));
     }
 
@@ -560,7 +561,8 @@ class EvaluationTest {
             """
             {"variant":"rude","trials":2,"passRate":0.0,\
             "usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":4,"cost":0.00006},\
-            "judging":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"cost":0}}""");
+            "judging":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"cost":0}}\
+            """);
     assertThat(Json.text(json.at("/trials/2")))
         .isEqualTo(
             """
@@ -568,7 +570,8 @@ class EvaluationTest {
             "reason":"helps","calls":0,"steps":1,\
             "usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":2,"cost":0.00003},\
             "judging":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"cost":0},\
-            "transcript":"User: And B-1 again?\\nAssistant: No."}""");
+            "transcript":"User: And B-1 again?\\nAssistant: No."}\
+            """);
     assertThatThrownBy(() -> report.requirePassRate(0.5))
         .isInstanceOf(AssertionError.class)
         .hasMessageStartingWith("rude passed 0% of its trials, and 50% is required");
