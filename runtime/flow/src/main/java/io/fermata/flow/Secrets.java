@@ -213,6 +213,44 @@ public final class Secrets {
     return shortTexts.contains(text) || !found(text).isEmpty();
   }
 
+  /** Those that are in a tree, as a list that {@link #add} takes. */
+  public ArrayNode foundIn(JsonNode tree) {
+    Set<JsonNode> found = new LinkedHashSet<>();
+    collect(tree, found);
+    return JsonNodeFactory.instance.arrayNode().addAll(found);
+  }
+
+  private void collect(JsonNode tree, Set<JsonNode> found) {
+    if (tree.isTextual()) {
+      collect(tree.textValue(), found);
+    } else if (tree.isNumber() && in(tree)) {
+      found.add(tree);
+      collect(tree.decimalValue().toPlainString(), found);
+    } else if (tree instanceof ObjectNode object) {
+      object
+          .properties()
+          .forEach(
+              e -> {
+                collect(e.getKey(), found);
+                collect(e.getValue(), found);
+              });
+    } else {
+      tree.forEach(value -> collect(value, found));
+    }
+  }
+
+  private void collect(String text, Set<JsonNode> found) {
+    if (shortTexts.contains(text)) {
+      found.add(TextNode.valueOf(text));
+    }
+    int[] lengths = lengths(text);
+    for (int end = SHORTEST_PART; end < lengths.length; end++) {
+      if (lengths[end] >= SHORTEST_PART) {
+        found.add(TextNode.valueOf(text.substring(end - lengths[end], end)));
+      }
+    }
+  }
+
   /** The tree with a mark in place of what must not leave the run. */
   public JsonNode masked(JsonNode tree) {
     if (tree.isTextual()) {
@@ -256,18 +294,24 @@ public final class Secrets {
    */
   private BitSet found(String text) {
     BitSet found = new BitSet();
-    if (parts.isEmpty() || text.length() < SHORTEST_PART) {
-      return found;
-    }
-    int[] lengths = new int[text.length() + 1];
-    int cut = text.endsWith(CUT) ? text.length() - CUT.length() : 0;
-    searches().forEach(search -> search.find(text, cut, lengths));
+    int[] lengths = lengths(text);
     int within = 0;
-    for (int end = text.length(); end > 0; end--) {
+    for (int end = lengths.length - 1; end > 0; end--) {
       within = Math.max(within - 1, lengths[end] < SHORTEST_PART ? 0 : lengths[end]);
       found.set(end - 1, within > 0);
     }
     return found;
+  }
+
+  /** The length of the longest known part that ends at each place of a text; empty for none. */
+  private int[] lengths(String text) {
+    if (parts.isEmpty() || text.length() < SHORTEST_PART) {
+      return new int[0];
+    }
+    int[] lengths = new int[text.length() + 1];
+    int cut = text.endsWith(CUT) ? text.length() - CUT.length() : 0;
+    searches().forEach(search -> search.find(text, cut, lengths));
+    return lengths;
   }
 
   /**

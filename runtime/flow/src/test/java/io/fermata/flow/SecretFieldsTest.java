@@ -309,8 +309,23 @@ class SecretFieldsTest {
         assertThat(secrets.masked(text))
             .as("%s without %s", text, known)
             .isEqualTo(new String(left).replaceAll("!+", "[redacted]"));
+        Secrets found = new Secrets();
+        found.add(secrets.foundIn(Json.tree(text)));
+        assertThat(found.masked(text)).isEqualTo(secrets.masked(text));
       }
     }
+  }
+
+  @Test
+  void ofTheSecretsOfARunThoseThatAreInATreeAreFound() {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree(List.of("first-word", "abc", 12345, "other-word", "a name", 67890)));
+    JsonNode found =
+        secrets.foundIn(
+            Json.tree(
+                Map.of("a name of", List.of("The FIRST-word", "abc", "abcd", 12345, 7, true))));
+    assertThat(found).map(JsonNode::asText).contains("FIRST-word", "abc", "12345", "a name");
+    assertThat(found).map(JsonNode::asText).doesNotContain("other-word", "67890", "abcd", "7");
   }
 
   private static String ofTwoLetters(Random random, int length) {

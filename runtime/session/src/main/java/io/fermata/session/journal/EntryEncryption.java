@@ -8,7 +8,6 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.EncryptionException;
-import java.util.HashSet;
 import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.EventSeq;
@@ -35,9 +34,7 @@ public final class EntryEncryption {
     this.entityId = entityId;
     this.encryption = encryption;
     this.fields = fields;
-    this.names = new HashSet<>(fields.lastNames());
-    // The outcomes of earlier runs may contain their secrets.
-    names.add("earlierTasks");
+    this.names = fields.lastNames();
   }
 
   /** Why the journal could not be read; null if it was read. */
@@ -55,9 +52,26 @@ public final class EntryEncryption {
   /** The stored form of an entry: unchanged unless it contains secrets. */
   public Object stored(Entry<?> entry) {
     learn(entry);
+    Entry<?> kept = withSecrets(entry);
     return encryption.what() == EncryptedFields.EVERYTHING
-        ? encryption.whole(entityId, entry, null)
-        : fields.isEmpty() ? entry : inParts(entry, null);
+        ? encryption.whole(entityId, kept, null)
+        : fields.isEmpty() ? kept : inParts(kept, null);
+  }
+
+  /**
+   * An end with the secrets in it: what it returns may be written again, when nothing else of the
+   * run is left and when another one follows.
+   */
+  private Entry<?> withSecrets(Entry<?> entry) {
+    RunEnd end = entry.end();
+    if (end == null || (secrets.isEmpty() && before.isEmpty())) {
+      return entry;
+    }
+    JsonNode tree = Encryption.tree(entry);
+    ArrayNode found = before.foundIn(tree);
+    secrets.add(found);
+    found = secrets.foundIn(tree);
+    return found.isEmpty() ? entry : entry.ending(end.withSecrets(found));
   }
 
   private Object storedSnapshot(Object state) {
@@ -116,6 +130,10 @@ public final class EntryEncryption {
   public void learn(Entry<?> entry) {
     if (fields.isEmpty()) {
       return;
+    }
+    RunEnd end = entry.end();
+    if (end != null && end.secrets() != null) {
+      secrets.add(end.secrets());
     }
     for (Object happened : entry.events()) {
       if (happened instanceof Event.Started) {

@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param knownUntil when its end is deleted as well; null for never
  * @param task whether the run was a task
  * @param earlierTasks the ends of earlier tasks of the session; null for none
+ * @param secrets the secrets in its entry, which are known by nothing else once the journal is
+ *     swept; null for none
  */
 public record RunEnd(
     String runId,
@@ -24,7 +26,26 @@ public record RunEnd(
     long keptUntil,
     @Nullable Long knownUntil,
     boolean task,
-    @Nullable List<TaskEnd> earlierTasks) {
+    @Nullable List<TaskEnd> earlierTasks,
+    @Nullable JsonNode secrets) {
+
+  public RunEnd(
+      String runId,
+      int version,
+      RunState.Status status,
+      List<String> calls,
+      @Nullable Unclaimed unclaimed,
+      long keptUntil,
+      @Nullable Long knownUntil,
+      boolean task,
+      @Nullable List<TaskEnd> earlierTasks) {
+    this(runId, version, status, calls, unclaimed, keptUntil, knownUntil, task, earlierTasks, null);
+  }
+
+  RunEnd withSecrets(JsonNode found) {
+    return new RunEnd(
+        runId, version, status, calls, unclaimed, keptUntil, knownUntil, task, earlierTasks, found);
+  }
 
   /**
    * An outcome that no client has fetched.

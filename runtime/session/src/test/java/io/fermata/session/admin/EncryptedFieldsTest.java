@@ -35,7 +35,9 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -202,29 +204,54 @@ class EncryptedFieldsTest {
     assertThat(seen.path("than").isBinary()).isTrue();
   }
 
+  /** The end of a task that returned a text, with those of the tasks before it. */
+  private static Entry<Event> ended(String runId, String text, List<RunEnd.TaskEnd> earlier) {
+    RunEnd end =
+        new RunEnd(
+            runId,
+            1,
+            RunState.Status.COMPLETED,
+            List.of(),
+            null,
+            3,
+            9L,
+            true,
+            List.copyOf(earlier));
+    return Entry.<Event>of(2, 2, Entry.Origin.EFFECT, List.of())
+        .belongingTo(List.of(), new RunReply(Json.tree(text), Json.object()))
+        .ending(end);
+  }
+
   @Test
-  void theOutcomesOfEarlierTasksAreEncryptedAsTheirSecretsMayBeForgotten() throws Exception {
-    RunReply reply = new RunReply(Json.tree("Of no run any more"), Json.object());
-    RunEnd.TaskEnd task = new RunEnd.TaskEnd("run-1", RunState.Status.COMPLETED, reply, 1, 9);
-    Entry<Event> ended =
-        Entry.<Event>of(2, 2, Entry.Origin.EFFECT, List.of())
-            .ending(
-                new RunEnd(
-                    "run-2",
-                    1,
-                    RunState.Status.COMPLETED,
-                    List.of(),
-                    null,
-                    3,
-                    9L,
-                    false,
-                    List.of(task)));
+  void theOutcomesOfEarlierTasksStayEncryptedWhenNothingButTheLastEndIsLeft() throws Exception {
     Encryption encryption = encryption(K1, EncryptedFields.SECRETS);
+    SessionState<RunState> state = SessionState.of(RunState.NONE);
+    @Nullable Object left = null;
+    for (String run : List.of("one", "two", "three")) {
+      String secret = "Scard-" + run;
+      EntryEncryption woken = encryption.of(ID);
+      if (left != null) {
+        woken.entries().fromJournal(left, "");
+      }
+      woken.stored(
+          step(
+              new Event.Started(run, 1, "f", "why", 1),
+              new Event.Answered(Map.of("card", Json.tree(secret)), null, 2)));
+      List<RunEnd.TaskEnd> earlier = state.tasksAt(1);
+      Entry<Event> ended = ended(run, "Of " + secret, earlier == null ? List.of() : earlier);
+      state = SessionState.replay(state, ended);
+      left = written(woken.stored(ended));
+      assertThat(visible(JournalSerializer.cbor(left))).doesNotContain("scard");
+    }
 
-    Object read = written(encryption.of(ID).stored(ended));
+    Object last = Objects.requireNonNull(left);
+    Entry<?> read = (Entry<?>) encryption.decrypted(ID, last);
 
-    assertThat(visible(JournalSerializer.cbor(read))).doesNotContain("of no run");
-    assertThat(tree(encryption.decrypted(ID, read))).isEqualTo(Json.tree(ended));
+    assertThat(Objects.requireNonNull(read.end()).earlierTasks())
+        .extracting(task -> task.reply().body().asText())
+        .containsExactly("Of Scard-one", "Of Scard-two");
+    assertThat(encryption.of(ID).<Event>entries().fromJournal(last, "").events().head())
+        .isEqualTo(read);
   }
 
   // --- keys and journals ------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.eq;
 import static io.fermata.session.TestHost.code;
+import static io.fermata.session.TestHost.eventually;
 import static io.fermata.session.TestHost.field;
 import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
@@ -407,10 +408,12 @@ class SecretsTest {
     }
   }
 
-  private long records() throws SQLException {
+  private long records() {
     try (Connection db = DriverManager.getConnection("jdbc:sqlite:" + folder.resolve("s.db"));
         ResultSet count = db.createStatement().executeQuery("select count(*) from event_journal")) {
       return count.getLong(1);
+    } catch (SQLException e) {
+      throw new AssertionError("The store could not be read", e);
     }
   }
 
@@ -565,6 +568,73 @@ class SecretsTest {
       var lines = new ByteArrayInputStream(exported.toByteArray());
       assertThatThrownBy(() -> now(host.journals().importFrom(lines)))
           .hasMessageContaining("key k1");
+    }
+  }
+
+  record Charge(@Secret String card, @Computed String said) {}
+
+  private static Flow<Charge> charge() {
+    return Flow.of("pay", Charge.class)
+        .description("Charges a card when it is told to.")
+        .ask("ask", q -> q.question("card", "Card?"))
+        .waitFor("wait", "go", "said")
+        .edge(START, "ask")
+        .edge("ask", "wait")
+        .edge("wait", END)
+        .result(charge -> "Charged " + charge.card())
+        .compile();
+  }
+
+  /** The end of a run that no client waited for, when nothing else of the run is left. */
+  private String sweptCharge() throws Exception {
+    String runId;
+    // A snapshot that is written with the end would have the secrets of the run.
+    try (Fermata host = host(charge(), K1).settings(Settings.DEFAULT.snapshotEvery(99)).start()) {
+      runId = runId(reply(host, "1", "start", "card", CARD));
+      got(host.signal("pay", runId, "go", "now", null).toCompletableFuture());
+      eventually(() -> records() == 1);
+    }
+    return runId;
+  }
+
+  @Test
+  void whatAnEndedRunReturnedStaysEncryptedWhenItIsFetchedAfterASweepAndWhenAnotherRunFollows()
+      throws Exception {
+    sweptCharge();
+    HostBuilder builder = host(charge(), K1).settings(Settings.DEFAULT.snapshotEvery(1));
+    try (Fermata host = builder.start()) {
+      JsonNode fetched = call(host, "continue");
+      assertThat(fetched.path("result").asText()).isEqualTo("Charged " + CARD);
+      silent(folder);
+      assertThat(status(reply(host, "2", "start", "card", TOKEN))).isEqualTo("waiting");
+      silent(folder);
+    }
+    silent(folder);
+    try (Fermata host = builder.store(store()).start()) {
+      assertThat(call(host, "continue").path("result").asText()).isEqualTo("Charged " + CARD);
+      assertThat(status(reply(host, "3", "start", "card", LICENCE))).isEqualTo("waiting");
+    }
+    silent(folder);
+  }
+
+  @Test
+  void whatIsLeftOfASweptRunIsEncryptedWhereItIsImported() throws Exception {
+    String runId = sweptCharge();
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    ByteArrayOutputStream open = new ByteArrayOutputStream();
+    try (Fermata host = host(charge(), K1).start()) {
+      now(host.journals().run("pay", runId).export(exported));
+      now(host.journals().run("pay", runId).exportWithSecrets(open));
+    }
+    silent("the export", exported.toString(StandardCharsets.UTF_8));
+    for (ByteArrayOutputStream lines : List.of(exported, open)) {
+      Path other = Files.createTempDirectory(folder, "other");
+      try (Fermata host =
+          host(charge(), K2 + "," + K1).store(Store.sqlite(other.resolve("o.db"))).start()) {
+        now(host.journals().importFrom(new ByteArrayInputStream(lines.toByteArray())));
+        assertThat(call(host, "continue").path("result").asText()).isEqualTo("Charged " + CARD);
+      }
+      silent(other);
     }
   }
 
