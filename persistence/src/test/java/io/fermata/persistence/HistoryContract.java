@@ -211,17 +211,49 @@ public abstract class HistoryContract extends JournalContract {
   @Test
   void whatBeganAfterAnEndKeepsNeitherItNorWhatLiesBeforeItAndStays() {
     try (Host host = Host.on(store())) {
-      host.open("a")
+      host.openWithSnapshots("a")
           .write(new Line("one"))
           .write(new Conclusion("first run over", 50, 60))
-          .write(new Line("again"));
+          .write(new Line("again"))
+          .write(new Line("and again"));
 
       assertThat(host.sweep(49)).isZero();
-      assertThat(records("a")).containsExactly(1L, 2L, 3L);
+      assertThat(records("a")).containsExactly(1L, 2L, 3L, 4L);
+      assertThat(host.sweep(59)).isEqualTo(1);
+      assertThat(records("a")).containsExactly(2L, 3L, 4L);
       assertThat(host.sweep(70)).isEqualTo(1);
-      assertThat(records("a")).containsExactly(2L, 3L);
+      assertThat(records("a")).containsExactly(3L, 4L);
+      assertThat(snapshots("a")).isEmpty();
+      assertThat(host.sweep(70)).isZero();
       host.desk("b").write(new Line("of b"));
-      assertThat(host.open("a").lines()).containsExactly("first run over", "again");
+      assertThat(host.open("a").lines()).containsExactly("again", "and again");
+    }
+  }
+
+  @Test
+  void endsThatHaveExpiredAreForgottenTogetherWithWhatWasPromisedLessTime() {
+    try (Host host = Host.on(store())) {
+      host.open("a")
+          .write(new Conclusion("first run over", 0, 20))
+          .write(new Line("two"))
+          .write(new Conclusion("second run over", 0, 30))
+          .write(new Line("three"));
+      host.open("b")
+          .write(new Conclusion("first run over", 0, 20))
+          .write(new Line("two"))
+          .write(new Conclusion("second run over", 60, 60))
+          .write(new Line("three"))
+          .write(new Conclusion("third run over", 30, 30))
+          .write(new Line("four"));
+
+      assertThat(host.sweep(40)).isEqualTo(2);
+      assertThat(records("a")).containsExactly(4L);
+      assertThat(records("b")).containsExactly(2L, 3L, 4L, 5L, 6L);
+      assertThat(host.sweep(60)).isEqualTo(1);
+      assertThat(records("b")).containsExactly(6L);
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("b").write(new Line("five")).lines()).containsExactly("four", "five");
     }
   }
 

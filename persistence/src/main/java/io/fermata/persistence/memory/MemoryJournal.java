@@ -78,18 +78,23 @@ final class MemoryJournal {
 
   /**
    * Deletes everything before the newest end of a run whose sweep time has passed, as has that of
-   * all earlier ends. Returns the number of that end, if there is one.
+   * all earlier ends, and the ends that have expired. Returns the number of that end, if there is
+   * one.
    */
   synchronized OptionalLong sweep(long now) {
     OptionalLong end = OptionalLong.empty();
+    OptionalLong over = OptionalLong.empty();
     for (SerializedEntry record : records.values()) {
       OptionalLong sweptAt = record.sweepAt();
       if (sweptAt.isPresent() && sweptAt.getAsLong() > now) {
         break;
       }
-      end = sweptAt.isPresent() ? OptionalLong.of(record.sequenceNr()) : end;
+      OptionalLong seq = OptionalLong.of(record.sequenceNr());
+      end = sweptAt.isPresent() ? seq : end;
+      over = record.forgetAt().orElse(Long.MAX_VALUE) <= now ? seq : over;
     }
     end.ifPresent(this::forgetBefore);
+    over.ifPresent(this::forgetUpTo);
     return end;
   }
 
@@ -107,6 +112,12 @@ final class MemoryJournal {
   private void forgetBefore(long sequenceNr) {
     records.headMap(sequenceNr, false).clear();
     snapshots.headMap(sequenceNr, false).clear();
+  }
+
+  /** The snapshots of what follows know it too. */
+  private void forgetUpTo(long sequenceNr) {
+    records.headMap(sequenceNr, true).clear();
+    snapshots.clear();
   }
 
   synchronized void save(SerializedSnapshot snapshot) {

@@ -43,8 +43,8 @@ public final class JournalTags {
   }
 
   /**
-   * The journal expires at that time, unless a later record follows: {@link OpenStore#sweep}
-   * deletes it then.
+   * The journal up to this record expires at that time: {@link OpenStore#sweep} deletes it then,
+   * and what follows must be complete without it.
    *
    * @param epochMillis when, in milliseconds since 1970
    */

@@ -92,8 +92,8 @@ public interface OpenStore extends AutoCloseable {
    * JournalTags#sweep} time has passed: events, their tags and snapshots. The tag is deleted too,
    * so a sweep without work costs two index lookups, and the next sweep finds what a crash left.
    *
-   * <p>A journal whose last record has a {@link JournalTags#forget} time that has passed is deleted
-   * as a whole, with its entry in the directory; any other keeps its newest record. The entries of
+   * <p>A record whose {@link JournalTags#forget} time has passed is deleted with everything before
+   * it and all snapshots, and if it is the last, with its entry in the directory. The entries of
    * parts of a journal are deleted with the records that they describe.
    *
    * <p>An end whose earlier ends have a later {@link JournalTags#sweep} time is postponed to that

@@ -121,10 +121,15 @@ public final class SqlEntries {
   /** A journal up to a record. */
   record UpTo(String persistenceId, long seq) {}
 
-  /** Deletes journals up to a record. The tags are deleted with their events. */
+  /**
+   * Deletes journals up to a record, and all their snapshots. The tags are deleted with their
+   * events.
+   */
   static List<Deleted> forgetUpTo(Connection connection, List<UpTo> journals) throws SQLException {
     int[] events = delete(connection, DELETE_EVENTS, journals);
-    int[] snapshots = delete(connection, DELETE_SNAPSHOTS, journals);
+    List<UpTo> all =
+        journals.stream().map(upTo -> new UpTo(upTo.persistenceId(), Long.MAX_VALUE)).toList();
+    int[] snapshots = delete(connection, DELETE_SNAPSHOTS, all);
     int[] entries = delete(connection, DELETE_ENTRY, journals);
     int[] parts = SqlDirectory.forgetParts(connection, journals);
     List<Deleted> deleted = new ArrayList<>();

@@ -53,7 +53,7 @@ public final class SqlObsoleteTags {
   }
 
   /** A record whose tag was examined. */
-  record Tagged(long event, String tag, String persistenceId, long seq, boolean obsolete) {
+  private record Tagged(long event, String tag, String persistenceId, long seq, boolean obsolete) {
 
     private static Tagged of(ResultSet row) throws SQLException {
       return new Tagged(
@@ -95,15 +95,6 @@ public final class SqlObsoleteTags {
     Tagged last = examined.get(examined.size() - 1);
     reached = new Place(shards.of(last.persistenceId()), last.tag(), last.event());
     return new SqlUpkeep.Portion(0, obsolete >= AT_ONCE / 2);
-  }
-
-  /** The first tags in a range, of which the obsolete ones have been deleted. */
-  static List<Tagged> first(Connection connection, SqlShards shards, String from, String to)
-      throws SQLException {
-    List<Tagged> examined =
-        examine(connection, shards, shards.inTurns(), Place.before(from), to, AT_ONCE);
-    delete(connection, examined);
-    return examined;
   }
 
   /** The rest of a shard, and then the shards behind it. */

@@ -184,8 +184,8 @@ public final class SqlUpkeep {
     shards.requireHeld(connection);
     String unfinished = JournalTags.UNFINISHED;
     Portion swept =
-        sweepEnds(connection, journal, now, most)
-            .and(forgetOver(connection, journal, now, most))
+        forgetOver(connection, journal, now, most)
+            .and(sweepEnds(connection, journal, now, most))
             .and(work.forget(connection, shards, unfinished, unfinished));
     journal.texts().settle(connection, List.of());
     return swept;
@@ -193,27 +193,30 @@ public final class SqlUpkeep {
 
   private static Portion sweepEnds(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
-    List<JournalEnd> found = ends(connection, journal.shards(), now, most);
+    String from = JournalTags.sweep(0);
+    String to = JournalTags.sweep(now);
+    List<JournalEnd> found = ends(connection, journal.shards(), from, to, most);
     if (found.isEmpty()) {
       return Portion.NOTHING;
     }
     Map<String, SqlJournal.Promise> promises =
         promises(connection, journal, newest(found, Map.of()), now);
-    postpone(connection, JournalTags.sweep(0), JournalTags.sweep(now), promises.values());
+    postpone(connection, from, to, promises.values());
     List<JournalEnd> ends = newest(found, promises);
     journal.deleteBefore(connection, ends);
     return new Portion(ends.size(), found.size() == most);
   }
 
-  private static List<JournalEnd> ends(Connection connection, SqlShards shards, long now, int most)
+  private static List<JournalEnd> ends(
+      Connection connection, SqlShards shards, String from, String to, int most)
       throws SQLException {
     return shards.scan(
         connection,
         ENDS,
         row -> new JournalEnd(row.getString(3), row.getLong(4), row.getLong(1), row.getString(2)),
         shards.inTurns(),
-        JournalTags.sweep(0),
-        JournalTags.sweep(now),
+        from,
+        to,
         most);
   }
 
@@ -266,36 +269,38 @@ public final class SqlUpkeep {
         after -> List.of(after.until(), from, to, after.persistenceId(), after.seq()));
   }
 
-  /** A run that starts meanwhile stays, as does everything journaled after the end. */
+  /**
+   * Deletes ends with everything before them. What was journaled after an end stays, but without
+   * the snapshots, which know it too.
+   */
   private static Portion forgetOver(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
     String from = JournalTags.forget(0);
     String to = JournalTags.forget(now);
-    List<SqlObsoleteTags.Tagged> first =
-        SqlObsoleteTags.first(connection, journal.shards(), from, to);
-    List<SqlObsoleteTags.Tagged> over = first.stream().filter(tag -> !tag.obsolete()).toList();
-    List<SqlObsoleteTags.Tagged> some = over.subList(0, Math.min(most, over.size()));
+    List<JournalEnd> over = ends(connection, journal.shards(), from, to, most);
     Map<String, SqlJournal.Promise> promises =
-        promises(connection, journal, some.stream().map(SqlUpkeep::including).toList(), now);
-    List<SqlEntries.UpTo> forgotten = new ArrayList<>();
+        promises(connection, journal, over.stream().map(SqlUpkeep::including).toList(), now);
+    Map<String, SqlEntries.UpTo> forgotten = new LinkedHashMap<>();
     List<SqlJournal.Promise> postponed = new ArrayList<>();
-    for (SqlObsoleteTags.Tagged end : some) {
+    for (JournalEnd end : over) {
       SqlJournal.Promise promise = promises.get(end.persistenceId());
-      if (promise == null) {
-        forgotten.add(new SqlEntries.UpTo(end.persistenceId(), end.seq()));
+      if (promise == null || promise.seq() > end.seq()) {
+        forgotten.merge(
+            end.persistenceId(),
+            new SqlEntries.UpTo(end.persistenceId(), end.seq()),
+            (one, other) -> one.seq() > other.seq() ? one : other);
       } else {
         String later = JournalTags.forget(JournalTags.sweepAt(promise.until()).orElseThrow());
         postponed.add(new SqlJournal.Promise(end.persistenceId(), end.seq() - 1, later));
       }
     }
     postpone(connection, from, to, postponed);
-    SqlEntries.forgetUpTo(connection, forgotten);
-    return new Portion(
-        forgotten.size(), first.size() == SqlObsoleteTags.AT_ONCE || over.size() > most);
+    SqlEntries.forgetUpTo(connection, List.copyOf(forgotten.values()));
+    return new Portion(forgotten.size(), over.size() == most);
   }
 
   /** Before what follows the end, as it may itself be kept for longer. */
-  private static JournalEnd including(SqlObsoleteTags.Tagged end) {
-    return new JournalEnd(end.persistenceId(), end.seq() + 1, end.event(), end.tag());
+  private static JournalEnd including(JournalEnd end) {
+    return new JournalEnd(end.persistenceId(), end.seq() + 1, end.eventId(), end.tag());
   }
 }

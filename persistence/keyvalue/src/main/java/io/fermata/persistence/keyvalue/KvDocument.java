@@ -60,7 +60,10 @@ record KvDocument(
     return new KvDocument(tip, lostTo, snapshot, records, changed);
   }
 
-  /** Appends records. If one may be swept at any time, everything before it is dropped at once. */
+  /**
+   * Appends records. If one may be swept at any time, everything before it is dropped at once, and
+   * so is what has expired by now.
+   */
   KvDocument append(List<SerializedEntry> added) {
     SerializedEntry first = added.get(0);
     if (first.sequenceNr() != tip.seq() + 1) {
@@ -78,10 +81,22 @@ record KvDocument(
     JournalTip last = all.get(all.size() - 1).tip();
     for (int i = all.size() - 1; i >= records.size(); i--) {
       if (all.get(i).sweepAt().isPresent()) {
-        return new KvDocument(last, 0, null, all.subList(i, all.size()), entry);
+        return new KvDocument(last, 0, null, current(all.subList(i, all.size())), entry);
       }
     }
-    return new KvDocument(last, lostTo, snapshot, all, entry);
+    return new KvDocument(last, lostTo, snapshot, current(all), entry);
+  }
+
+  /** The records that are kept when the last of them is written. */
+  private static List<SerializedEntry> current(List<SerializedEntry> all) {
+    int last = all.size() - 1;
+    long now = all.get(last).timestamp();
+    for (int i = last - 1; i >= 0; i--) {
+      if (all.get(i).forgetAt().orElse(Long.MAX_VALUE) <= now) {
+        return List.copyOf(all.subList(i + 1, all.size()));
+      }
+    }
+    return List.copyOf(all);
   }
 
   KvDocument save(SerializedSnapshot taken) {

@@ -88,6 +88,21 @@ abstract class KeyValueContract extends JournalContract {
   }
 
   @Test
+  void anEndThatHasExpiredGoesWhenItIsFollowed() {
+    try (Host host = Host.on(store())) {
+      host.open("a")
+          .write(new Line("one"))
+          .write(new Conclusion("first run over", 0, 9), new Line("again"));
+
+      assertThat(records("a")).containsExactly(3L);
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("a").write(new Line("and again")).lines())
+          .containsExactly("again", "and again");
+    }
+  }
+
+  @Test
   void nothingCanBeListed() {
     try (OpenStore open = store().open()) {
       for (CompletionStage<?> listing :

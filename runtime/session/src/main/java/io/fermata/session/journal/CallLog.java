@@ -25,9 +25,12 @@ import org.jspecify.annotations.Nullable;
  *     replies are not kept; a host that is cut off may send a call again long after others have
  *     followed it
  * @param open the ids of calls that are still being driven
+ * @param ended which of them are calls of a run that has ended; null for none, or if they do not
+ *     expire
  */
-public record CallLog(Map<String, RunReply> replies, List<String> past, List<String> open) {
-  static final CallLog EMPTY = new CallLog(Map.of(), List.of(), List.of());
+public record CallLog(
+    Map<String, RunReply> replies, List<String> past, List<String> open, @Nullable OfEnded ended) {
+  static final CallLog EMPTY = new CallLog(Map.of(), List.of(), List.of(), null);
 
   private static final int DIGEST = 16;
 
@@ -40,9 +43,29 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
   private static final int REPLIES = 16;
   private static final int PAST = 256;
 
+  /**
+   * Calls of a run that has ended.
+   *
+   * @param until until when the end is known, so that they are forgotten with it, also by the next
+   *     run of the session
+   */
+  public record OfEnded(List<String> calls, long until) {}
+
+  /** Those that are remembered at a time. */
+  public CallLog at(long now) {
+    if (ended == null || ended.until() > now) {
+      return this;
+    }
+    Map<String, RunReply> left = new LinkedHashMap<>(replies);
+    left.keySet().removeAll(ended.calls());
+    List<String> names = new ArrayList<>(past);
+    names.removeAll(ended.calls());
+    return new CallLog(left, names, open, null);
+  }
+
   /** After an entry. */
   CallLog after(Entry<?> entry) {
-    CallLog log = this;
+    CallLog log = at(entry.at());
     for (String callId : entry.callIds()) {
       log = log.after(callId, entry.reply());
     }
@@ -51,20 +74,20 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
 
   private CallLog after(String callId, @Nullable RunReply reply) {
     if (isUnreplied(callId)) {
-      return new CallLog(replies, latest(with(past, callId), PAST), open);
+      return new CallLog(replies, latest(with(past, callId), PAST), open, ended);
     } else if (reply == null) {
       boolean full = open.size() == REPLIES || open.contains(callId);
-      return full ? this : new CallLog(replies, past, with(open, callId));
+      return full ? this : new CallLog(replies, past, with(open, callId), ended);
     }
     List<String> others = open.stream().filter(each -> !each.equals(callId)).toList();
     Map<String, RunReply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
     if (more.size() <= REPLIES) {
-      return new CallLog(more, past, others);
+      return new CallLog(more, past, others, ended);
     }
     String oldest = more.keySet().iterator().next();
     more.remove(oldest);
-    return new CallLog(more, latest(with(past, oldest), PAST), others);
+    return new CallLog(more, latest(with(past, oldest), PAST), others, ended);
   }
 
   private static List<String> with(List<String> ids, String callId) {
@@ -79,7 +102,15 @@ public record CallLog(Map<String, RunReply> replies, List<String> past, List<Str
 
   /** After the end of a run, only its last calls keep their reply. */
   static CallLog afterEnd(Entry<?> entry, RunEnd end) {
-    return new CallLog(Map.of(), end.calls(), List.of()).after(entry);
+    CallLog log = new CallLog(Map.of(), end.calls(), List.of(), null).after(entry);
+    Long until = end.knownUntil();
+    return until == null ? log : log.endedUntil(until);
+  }
+
+  private CallLog endedUntil(long until) {
+    List<String> calls = new ArrayList<>(past);
+    calls.addAll(replies.keySet());
+    return new CallLog(replies, past, open, new OfEnded(List.copyOf(calls), until));
   }
 
   /** The reply to a call, if it is remembered. */

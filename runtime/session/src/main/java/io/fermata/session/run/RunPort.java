@@ -138,10 +138,11 @@ public final class RunPort
           ? replies.status(state, at.seq(), at.now())
           : replies.task(state, runId, at.seq(), at.now(), host.retentions().of(flow));
     }
-    if (state.calls().contradicts(call.callId())) {
+    CallLog calls = state.calls().at(at.now());
+    if (calls.contradicts(call.callId())) {
       return replies.withOpen(HostError.KEY_USED.failure(), state.program(), at.seq());
     }
-    RunReply recorded = state.calls().recorded(call.callId());
+    RunReply recorded = calls.recorded(call.callId());
     if (recorded != null) {
       return recorded;
     }
@@ -151,7 +152,7 @@ public final class RunPort
         return asked;
       }
     }
-    boolean past = state.calls().isPast(call.callId());
+    boolean past = calls.isPast(call.callId());
     if (tool != null && (past || request.asksAgain()) && state.lastReply() != null) {
       return state.lastReply();
     }

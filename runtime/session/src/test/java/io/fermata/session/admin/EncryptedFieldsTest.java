@@ -367,7 +367,7 @@ class EncryptedFieldsTest {
         new SessionState<>(
             RunState.NONE,
             null,
-            new CallLog(Map.of("c", reply), List.of(), List.of()),
+            new CallLog(Map.of("c", reply), List.of(), List.of(), null),
             false,
             new SessionState.Ended(end, null),
             null,

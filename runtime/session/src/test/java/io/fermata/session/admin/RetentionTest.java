@@ -16,9 +16,13 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.TestHost;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.StoreFiles;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -29,9 +33,12 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** How long the store keeps what is over, and what becomes of runs that nobody touches. */
 @Tag("slow")
@@ -76,13 +83,16 @@ class RetentionTest {
   }
 
   private Fermata host(Retention retention, Flow<Order> order) {
+    return builder(retention, order).start();
+  }
+
+  private HostBuilder builder(Retention retention, Flow<Order> order) {
     return Fermata.host()
         .store(Store.sqlite(directory.resolve("kept.db")))
         .flow(order)
         .flow(glance())
         .retention("order", retention)
-        .clock(() -> Instant.ofEpochMilli(System.currentTimeMillis() + passed.get()))
-        .start();
+        .clock(() -> Instant.ofEpochMilli(System.currentTimeMillis() + passed.get()));
   }
 
   private void pass(Duration time) {
@@ -201,6 +211,43 @@ class RetentionTest {
       ToolReply late = named(host, "c1", "soup");
       assertThat(TestHost.code(late)).isEqualTo("run_completed");
       assertThat(late.structured().toString()).doesNotContain("pizza");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void theReplyOfAnEndedRunIsGoneWhenItsTimeHasComeAlthoughAnotherRunOfItsSessionContinues(
+      boolean awake) throws Exception {
+    String dish = "Rumpelsuppe";
+    HostBuilder builder =
+        builder(A_WEEK, order(1, flow -> flow.expireAfter(Duration.ofDays(99))))
+            .settings(Settings.DEFAULT.snapshotEvery(1));
+    StoreFiles files = new StoreFiles(directory);
+    String next;
+    try (Fermata host = builder.start()) {
+      call(host, "start");
+      ToolReply first = named(host, "c1", dish);
+      next = run(call(host, "start"));
+      assertThat(named(host, "c1", dish).structured()).isEqualTo(first.structured());
+
+      pass(Duration.ofDays(31));
+      eventually(() -> records(files).noneMatch(record -> record.contains(dish)));
+      if (awake) {
+        assertThat(run(named(host, "c1", dish))).isEqualTo(next);
+      }
+    }
+    if (!awake) {
+      try (Fermata host = builder.store(Store.sqlite(directory.resolve("kept.db"))).start()) {
+        assertThat(run(named(host, "c1", dish))).isEqualTo(next);
+      }
+    }
+  }
+
+  private static Stream<String> records(StoreFiles files) {
+    try {
+      return files.records().stream();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
