@@ -11,7 +11,6 @@ import io.fermata.session.admin.ExportSignature;
 import io.fermata.session.admin.Imported;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.host.Eraser;
-import io.fermata.session.journal.EncryptedEntry;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.JournalPages;
@@ -176,10 +175,7 @@ public record Archives(
       ExportChain.Signed signed =
           archive.entries(
               (stored, entry) -> {
-                StoredEntry written =
-                    own.stored(entry) instanceof EncryptedEntry encrypted
-                        ? Archive.written(stored.seq(), encrypted)
-                        : stored;
+                StoredEntry written = Archive.written(stored.seq(), own.stored(entry));
                 entries.add(new NewEntry(written, now, entry.tags()));
               });
       return new Checked(header, signed.signature(), archive.listed(program));

@@ -571,6 +571,36 @@ class SecretsTest {
     }
   }
 
+  @Test
+  void whatIsImportedNeedsTheKeysOfThisHostAloneAlsoIfItWasEncryptedAsAWhole() throws Exception {
+    Agent agent = Agent.aiHuman("noter", Prompt.of("p", ScriptedModels.saying("Noted.")));
+    ByteArrayOutputStream run = new ByteArrayOutputStream();
+    ByteArrayOutputStream thread = new ByteArrayOutputStream();
+    String id;
+    EncryptedFields all = EncryptedFields.EVERYTHING;
+    try (Fermata host = host(before(), K1).agent(agent).encrypt(all).start()) {
+      String runId = runId(reply(host, "1", "start", "card", CARD));
+      var wanted = new Threads.NewThread("ann", "noter", null, Set.of(), Map.of(), List.of());
+      id = now(host.threads().create(wanted)).threadId();
+      now(host.journals().run("pay", runId).export(run));
+      now(host.journals().thread(id).export(thread));
+    }
+    HostBuilder other = host(before(), K2 + "," + K1).agent(agent);
+    try (Fermata host = other.store(Store.sqlite(folder.resolve("o.db"))).start()) {
+      now(host.journals().importFrom(new ByteArrayInputStream(run.toByteArray())));
+      now(host.journals().importFrom(new ByteArrayInputStream(thread.toByteArray())));
+    }
+    HostBuilder newKeyAlone = host(before(), K2).agent(agent);
+    try (Fermata host = newKeyAlone.store(Store.sqlite(folder.resolve("o.db"))).start()) {
+      assertThat(status(reply(host, "2", "continue", "pin", TOKEN))).isEqualTo("interrupt");
+      var said = new Threads.NewMessage(Message.user("Hello"), List.of(), null);
+      now(host.threads().post("ann", id, said));
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+      assertThat(now(host.threads().messages("ann", id, null, 10, 0, true)).messages().toString())
+          .contains("Noted.");
+    }
+  }
+
   record Charge(@Secret String card, @Computed String said) {}
 
   private static Flow<Charge> charge() {
