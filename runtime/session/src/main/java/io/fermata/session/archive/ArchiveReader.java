@@ -2,6 +2,7 @@ package io.fermata.session.archive;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
@@ -72,6 +73,19 @@ final class ArchiveReader {
           "The entries do not belong to the thread " + header.id() + "; nothing of it was used");
     }
     return signed;
+  }
+
+  /**
+   * Refuses a thread that is not that of the owner in its name, by which it is erased. A recording
+   * has another owner and is not imported.
+   */
+  void requireOwner() {
+    ThreadEvent.Created created = thread.created();
+    if (created != null
+        && !SessionKey.placeOf(header.journal())
+            .startsWith(SessionKey.ownerOf(created.principal()))) {
+      throw anotherJournal();
+    }
   }
 
   /** What lists show of a thread whose entries were read; null for a run. */
@@ -172,9 +186,13 @@ final class ArchiveReader {
 
   private void requireOwn(String entityId) {
     if (!entityId.equals(header.journal())) {
-      throw new ArchiveException(
-          "An entry belongs to another journal than %s; nothing of it was used"
-              .formatted(header.journal()));
+      throw anotherJournal();
     }
+  }
+
+  private ArchiveException anotherJournal() {
+    return new ArchiveException(
+        "An entry belongs to another journal than %s; nothing of it was used"
+            .formatted(header.journal()));
   }
 }

@@ -178,6 +178,7 @@ public record Archives(
                 StoredEntry written = Archive.written(stored.seq(), own.stored(entry));
                 entries.add(new NewEntry(written, now, entry.tags()));
               });
+      archive.requireOwner();
       return new Checked(header, signed.signature(), archive.listed(program));
     } catch (IOException e) {
       throw new UncheckedIOException(e);

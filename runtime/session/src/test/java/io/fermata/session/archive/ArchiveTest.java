@@ -433,6 +433,24 @@ class ArchiveTest {
     }
   }
 
+  @Test
+  void aThreadOfAnotherOwnerThanItsNameSaysIsRefused() {
+    try (Fermata host = desk(store("old"), here -> here)) {
+      String id = talked(host);
+      List<String> good = exportedThread(host, id).lines().toList();
+      now(host.erase(Erasure.thread(id)));
+      List<String> bobs =
+          good.stream()
+              .map(line -> line.replace("\"principal\":\"ann\"", "\"principal\":\"bob\""))
+              .toList();
+
+      refused(host, String.join("\n", Archive.accepted(bobs)) + "\n", "another journal");
+      assertThat(now(host.erase(Erasure.principal("bob"))).nothing()).isTrue();
+      imported(host, String.join("\n", good) + "\n");
+      assertThat(now(host.erase(Erasure.principal("ann"))).nothing()).isFalse();
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"memory", "sqlite", "postgres"})
   void anImportedThreadIsListedAtOnceAndAfterARestartAlthoughItSleeps(String kind)
