@@ -19,6 +19,7 @@ module io.fermata.persistence {
   exports io.fermata.persistence.spi;
   exports io.fermata.persistence.pekko to
       io.fermata.persistence.keyvalue,
+      io.fermata.session,
       io.fermata.testkit;
 
   opens io.fermata.persistence.pekko to

@@ -1,6 +1,7 @@
 package io.fermata.persistence.pekko;
 
 import io.fermata.persistence.spi.DamagedException;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -26,6 +27,7 @@ final class SnapshotPlugin extends SnapshotStore {
   private final StoreSetup store = StoreSetup.of(context().system());
   private final StoreJournals journals = store.journals();
   private final ChainTips tips = store.tips();
+  private final SnapshotUse use = SnapshotUse.of(context().system());
   private final Serialization serialization = SerializationExtension.get(context().system());
   private final Executor executor = context().dispatcher();
 
@@ -40,21 +42,51 @@ final class SnapshotPlugin extends SnapshotStore {
                     failure == null
                         ? intact(persistenceId, found)
                         : unreadable(persistenceId, failure))
-            .thenApplyAsync(
-                found -> found.map(snapshot -> snapshot.read(serialization)), executor));
+            .thenComposeAsync(
+                found ->
+                    found.isPresent()
+                        ? used(persistenceId, found.get())
+                        : CompletableFuture.completedFuture(Optional.empty()),
+                executor));
+  }
+
+  private CompletionStage<Optional<SelectedSnapshot>> used(
+      String persistenceId, SerializedSnapshot found) {
+    SelectedSnapshot snapshot = found.read(serialization);
+    return use.isUsable(persistenceId, snapshot.snapshot())
+        ? CompletableFuture.completedFuture(Optional.of(snapshot))
+        : CompletableFuture.completedFuture(persistenceId)
+            .thenCompose(id -> journals.read(id, 1, Long.MAX_VALUE, 1))
+            .handle((first, failure) -> failure == null && begins(persistenceId, first))
+            .thenApply(
+                suffice ->
+                    suffice
+                        ? withoutSnapshot(persistenceId, "cannot be used").map(none -> snapshot)
+                        : Optional.of(snapshot));
+  }
+
+  /** Whether a journal begins with this entry; what a snapshot has replaced may be deleted. */
+  private static boolean begins(String persistenceId, List<SerializedEntry> first) {
+    try {
+      ChainCheck check = ChainCheck.after(persistenceId, null);
+      first.forEach(check::accept);
+      return !first.isEmpty();
+    } catch (DamagedException e) {
+      return false;
+    }
   }
 
   private Optional<SerializedSnapshot> unreadable(String persistenceId, Throwable failure) {
     Throwable cause = StoreFailures.of(failure);
     if (cause instanceof DamagedException) {
-      return withoutSnapshot(persistenceId);
+      return withoutSnapshot(persistenceId, "is damaged");
     }
     throw new CompletionException(cause);
   }
 
   /** A damaged snapshot is left aside: the entries alone suffice, or say what is missing. */
-  private Optional<SerializedSnapshot> withoutSnapshot(String persistenceId) {
-    LOG.warn("The snapshot of {} is damaged; recovering from the entries alone", persistenceId);
+  private Optional<SerializedSnapshot> withoutSnapshot(String persistenceId, String why) {
+    LOG.warn("The snapshot of {} {}; recovering from the entries alone", persistenceId, why);
     tips.recovers(persistenceId, JournalTip.NONE);
     return Optional.empty();
   }
@@ -62,7 +94,7 @@ final class SnapshotPlugin extends SnapshotStore {
   private Optional<SerializedSnapshot> intact(
       String persistenceId, Optional<SerializedSnapshot> found) {
     if (found.isPresent() && !found.get().isIntact()) {
-      return withoutSnapshot(persistenceId);
+      return withoutSnapshot(persistenceId, "is damaged");
     }
     found.ifPresentOrElse(
         snapshot -> tips.recovers(persistenceId, snapshot.tip()),

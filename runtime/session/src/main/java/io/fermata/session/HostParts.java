@@ -7,6 +7,7 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.persistence.pekko.SnapshotUse;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
@@ -403,13 +404,18 @@ final class HostParts {
 
   private ActorSystemSetup setup() {
     Config own = configuration(store);
+    // Other snapshots are left aside, so that a key is not needed for them alone.
+    SnapshotUse snapshots = new SnapshotUse((id, snapshot) -> encryption.hasKeyOf(snapshot));
     if (cluster == null) {
       return ActorSystemSetup.create(
-          BootstrapSetup.create(NoRemoting.in(config.config.withFallback(own))), store.setup());
+          BootstrapSetup.create(NoRemoting.in(config.config.withFallback(own))),
+          store.setup(),
+          snapshots);
     }
     return ActorSystemSetup.create(
         BootstrapSetup.create(config.config.withFallback(cluster.config()).withFallback(own)),
         store.setup(),
+        snapshots,
         cluster.setup());
   }
 

@@ -152,6 +152,29 @@ public record Encryption(
     return SERIALIZER.fromBinary(bytes, encrypted.manifest());
   }
 
+  /** Whether the key of a stored object is there; one key encrypts all of it. */
+  public boolean hasKeyOf(Object stored) {
+    if (!(stored instanceof EncryptedEntry encrypted)) {
+      return true;
+    }
+    JsonNode kept = encrypted.secrets();
+    JsonNode part = kept == null ? encryptedPartOf(encrypted.tree()) : kept;
+    return part == null || cipher.hasKeyOf(bytes(part));
+  }
+
+  private static @Nullable JsonNode encryptedPartOf(JsonNode tree) {
+    if (tree.isBinary()) {
+      return tree;
+    }
+    for (JsonNode child : tree) {
+      JsonNode part = encryptedPartOf(child);
+      if (part != null) {
+        return part;
+      }
+    }
+    return null;
+  }
+
   JsonNode decryptedPart(String entityId, JsonNode part) {
     return plainTree(cipher.decrypt(bytes(part), entityId));
   }

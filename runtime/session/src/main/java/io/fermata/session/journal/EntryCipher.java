@@ -95,6 +95,16 @@ public final class EntryCipher {
     }
   }
 
+  /** Whether the key of encrypted bytes is there, as far as that can be told. */
+  boolean hasKeyOf(byte[] encrypted) {
+    int name = encrypted.length < 2 ? 0 : encrypted[1];
+    if (name < 1 || encrypted.length < 2 + name) {
+      return true;
+    }
+    return keys != null
+        && keys.key(new String(encrypted, 2, name, StandardCharsets.US_ASCII)) != null;
+  }
+
   /**
    * Decrypts bytes of a journal.
    *

@@ -760,6 +760,23 @@ class SecretsTest {
   }
 
   @Test
+  void aSessionWhoseSnapshotAloneNeedsARemovedKeyRecoversFromItsEntries() throws Exception {
+    Settings often = Settings.DEFAULT.snapshotEvery(1);
+    try (Fermata host = host(before(), K1).settings(often).start()) {
+      ToolReply ended = reply(host, "1", "start", "card", CARD, "pin", TOKEN, "more", "none");
+      assertThat(status(ended)).isEqualTo("complete");
+      eventually(() -> records() == 1);
+    }
+    assertThat(new StoreFiles(folder).records()).anyMatch(each -> each.contains("\u0001\u0002k1"));
+    assertThat(Rollout.check(host(before(), K2)).complete()).isTrue();
+    try (Fermata host = host(before(), K2).settings(often).start()) {
+      assertThat(code(reply(host, "2", "continue"))).isEqualTo("run_completed");
+      assertThat(status(reply(host, "3", "start", "card", LICENCE))).isEqualTo("interrupt");
+    }
+    silent(folder);
+  }
+
+  @Test
   void aCheckBeforeARolloutQuotesNoSecret() throws Exception {
     try (Fermata host = host(before(), K1).start()) {
       reply(host, "1", "start", "card", CARD, "pin", TOKEN);
