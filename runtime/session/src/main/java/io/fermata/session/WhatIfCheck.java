@@ -231,12 +231,6 @@ final class WhatIfCheck {
     return agents.stream().anyMatch(each -> each.name().equals(agent));
   }
 
-  private List<Flow<?>> flows() {
-    List<Flow<?>> all = new ArrayList<>();
-    catalog.programs().forEach(program -> all.add(program.flow()));
-    return all;
-  }
-
   private Session decided(ThreadJournal journal) {
     DecidedEntries decided =
         new DecidedEntries(journal.agent(), journal.threadId(), journal.earlier());
@@ -255,7 +249,7 @@ final class WhatIfCheck {
     DecidedEntries(String agent, String threadId, EarlierEntries earlier) {
       this.agent = agent;
       this.threadId = threadId;
-      replayer = new ThreadReplayer(agents, flows(), earlier);
+      replayer = new ThreadReplayer(agents, catalog.flows(), earlier);
     }
 
     DecidedEntries add(JournalEntry<ThreadEvent> entry) {

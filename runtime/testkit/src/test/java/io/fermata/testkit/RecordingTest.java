@@ -353,7 +353,7 @@ class RecordingTest {
     return host;
   }
 
-  /** A stay of 8 nights whose guest is told to the second of two releases. */
+  /** A stay of 8 nights whose guest only the second of two releases asks for. */
   private static String stayed(Store store, Flow<?> first, Flow<?> second) {
     String run;
     try (Fermata host = release(store, first)) {

@@ -55,6 +55,7 @@ final class TokenEstimate {
     } else if (message instanceof AiMessage ai) {
       return bytes(ai.text())
           + bytes(ai.thinking())
+          + bytes(ai.attributes().toString())
           + ai.toolExecutionRequests().stream()
               .mapToLong(call -> bytes(call.name()) + bytes(call.arguments()))
               .sum();

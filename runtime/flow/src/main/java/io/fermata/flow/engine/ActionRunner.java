@@ -19,6 +19,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs the authors' code that effects stand for: actions, compensations, reminders and asynchronous
@@ -69,19 +70,23 @@ final class ActionRunner {
       case CHECK -> judge((Node.Ask<T>) Objects.requireNonNull(node), effect, spot);
       case UNDO -> {
         Node.Compensation<T> undo = spot.compensation();
-        AsyncAction<T> action =
-            undo == null ? nothing -> CompletableFuture.completedStage(null) : undo.action();
-        yield act(action, run(state, effect, spot, List.of(), world), effect);
+        AsyncAction<T> action = undo == null ? null : undo.action();
+        yield act(orNothing(action), run(state, effect, spot, List.of(), world), effect);
       }
       case REMIND -> {
-        AsyncAction<T> reminder = Objects.requireNonNull(spot.waiting().reminder());
-        yield act(reminder, run(state, effect, spot, List.of(), world), effect);
+        AsyncAction<T> reminder = spot.waiting().reminder();
+        yield act(orNothing(reminder), run(state, effect, spot, List.of(), world), effect);
       }
       default -> {
         Node.Act<T> act = (Node.Act<T>) Objects.requireNonNull(node);
         yield act(act.action(), run(state, effect, spot, act.reads(), world), effect);
       }
     };
+  }
+
+  /** A hook or a reminder may be gone from a flow of the same version. */
+  private static <T extends Record> AsyncAction<T> orNothing(@Nullable AsyncAction<T> action) {
+    return action == null ? run -> CompletableFuture.completedStage(null) : action;
   }
 
   private static <T extends Record> Run<T> run(

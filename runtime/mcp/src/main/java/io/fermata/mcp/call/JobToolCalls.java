@@ -173,7 +173,7 @@ public final class JobToolCalls {
       detached = true;
     }
 
-    /** Cancels the run; the stage fails if the client is told that it continues. */
+    /** Cancels the run; the stage fails if the reply says that it continues. */
     CompletionStage<ToolReply> cancel(TaskRun which) {
       CompletableFuture<ToolReply> reply = new CompletableFuture<>();
       synchronized (this) {

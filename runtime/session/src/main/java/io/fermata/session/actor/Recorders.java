@@ -67,9 +67,7 @@ public final class Recorders {
   }
 
   private static @Nullable Redaction redaction(FlowCatalog catalog) {
-    return catalog.secretFields().isEmpty()
-        ? null
-        : Redaction.ofSecrets(catalog.programs().stream().<Flow<?>>map(p -> p.flow()).toList());
+    return catalog.secretFields().isEmpty() ? null : Redaction.ofSecrets(catalog.flows());
   }
 
   /** A recorder that receives the host's runs without their secrets. */

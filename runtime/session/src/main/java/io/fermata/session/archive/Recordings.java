@@ -107,7 +107,7 @@ public final class Recordings {
   public static List<String> ofRun(
       FlowCatalog catalog, Limits limits, Scrubbing scrubbing, RunJournal journal) {
     Flow<?> flow =
-        FlowVersions.deciding(flows(catalog), journal.flow(), journal.state()).orElseThrow();
+        FlowVersions.deciding(catalog.flows(), journal.flow(), journal.state()).orElseThrow();
     SecretFields marked = catalog.secretFields(journal.flow());
     SecretFields fields =
         scrubbing.fields().isEmpty()
@@ -117,12 +117,6 @@ public final class Recordings {
         inventions -> run(flow, limits, fields, journal, inventions),
         () -> Otherwise.of(Replay.of(flow, limits, journal)),
         scrubbing);
-  }
-
-  private static List<Flow<?>> flows(FlowCatalog catalog) {
-    List<Flow<?>> flows = new ArrayList<>();
-    catalog.programs().forEach(program -> flows.add(program.flow()));
-    return flows;
   }
 
   private static Tried run(
@@ -161,7 +155,7 @@ public final class Recordings {
   /** The lines of a thread's recording. */
   public static List<String> ofThread(
       FlowCatalog catalog, Collection<Agent> agents, Scrubbing scrubbing, ThreadJournal journal) {
-    List<Flow<?>> flows = flows(catalog);
+    List<Flow<?>> flows = catalog.flows();
     return chosen(
         inventions -> thread(flows, agents, scrubbing, journal, inventions),
         () -> Otherwise.of(ThreadReplay.of(agents, flows, journal)),

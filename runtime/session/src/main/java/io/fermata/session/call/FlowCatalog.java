@@ -115,6 +115,13 @@ public final class FlowCatalog {
     return registered.values().stream().flatMap(each -> each.all().stream()).toList();
   }
 
+  /** The flows of {@link #programs()}. */
+  public List<Flow<?>> flows() {
+    List<Flow<?>> flows = new ArrayList<>();
+    programs().forEach(program -> flows.add(program.flow()));
+    return flows;
+  }
+
   /** The fields that flows mark as secret in any version; flows without secrets are absent. */
   public Map<String, SecretFields> secretFields() {
     Map<String, SecretFields> fields = new LinkedHashMap<>(secretFields);

@@ -44,6 +44,12 @@ final class RemoteBars {
   }
 
   private CompletableFuture<Void> stop(SessionScope scope) {
+    return stop(scope, region, upkeep);
+  }
+
+  /** Stops sessions of this host, and lets nothing reach them until the scope is unbarred. */
+  static CompletableFuture<Void> stop(
+      SessionScope scope, ActorRef<SessionRegion.Message> region, HostCluster.Upkeep upkeep) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
     region.tell(new SessionRegion.Bar(scope, stopped));
     return stopped.thenCompose(done -> upkeep.stopped(scope));

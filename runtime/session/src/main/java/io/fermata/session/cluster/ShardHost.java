@@ -342,10 +342,7 @@ final class ShardHost {
    */
   CompletionStage<ToShard.Deletion> delete(ToShard.Delete delete) {
     SessionScope scope = new SessionScope(Set.copyOf(delete.entityIds()), Set.of());
-    CompletableFuture<Void> stopped = new CompletableFuture<>();
-    region.tell(new SessionRegion.Bar(scope, stopped));
-    return stopped
-        .thenCompose(done -> upkeep.stopped(scope))
+    return RemoteBars.stop(scope, region, upkeep)
         .thenCompose(done -> upkeep.delete(delete.entityIds()))
         .whenComplete(
             (deleted, thrown) ->

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>An attempt of a model may break off, and streamed pieces may be lost. What a client has got
  * cannot be taken back: an event {@code void} says that it does not count, and the text begins
- * anew.
+ * again.
  */
 final class AgentProgress implements Threads.Listener {
   /** How long a reply waits for the delivery of its progress. */
@@ -93,6 +93,7 @@ final class AgentProgress implements Threads.Listener {
         progress.accept(new ToolProgress(agent, "calls", Json.tree(call.name())));
       }
     } else if (event instanceof ThreadEvent.Stopped) {
+      steps.values().forEach(this::revoke);
       steps.clear();
     }
   }

@@ -89,7 +89,7 @@ public enum HostError {
       "Do not repeat the call; read the outcome in parts, and keep less in the session"),
   ROLLING_OUT(
       Kind.TEMPORARY,
-      "Not all hosts have this tool or agent yet",
+      "Not all hosts have this tool, agent or version yet",
       "Call again when the rollout is complete"),
   ERASED(
       Kind.REFUSED, "The session was erased, or is being erased now", "Start a new run if needed"),

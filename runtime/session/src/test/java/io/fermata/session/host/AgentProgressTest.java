@@ -140,6 +140,16 @@ class AgentProgressTest {
   }
 
   @Test
+  void whatWasStreamedOfAReplyThatIsStoppedDoesNotCount() {
+    begins("m1");
+    streams("m1", "Good ");
+    entry++;
+    progress.happened(entry, 0, 0, new ThreadEvent.Stopped(Side.B, "stopped", null, true, 0));
+
+    assertThat(lines()).hasSize(2).last().asString().contains("void");
+  }
+
+  @Test
   void aReplyIsReadPieceByPieceAndWhatWasNotStreamedWithItsEnd() {
     begins("m1");
     breaksOff("m1");
