@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.message.AuthorFailures;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Given;
@@ -9,6 +10,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
@@ -48,7 +50,7 @@ public final class Tool implements Offered {
     this.name = named(name, "tool");
     this.description = Objects.requireNonNull(description, "description");
     this.arguments = Objects.requireNonNull(arguments, "schema");
-    this.handler = Objects.requireNonNull(handler, "handler");
+    this.handler = Awaited.of(Objects.requireNonNull(handler, "handler"));
     this.policy = policy;
     Given.required("The tool " + name, policy);
     this.approval = approval;
@@ -165,5 +167,18 @@ public final class Tool implements Offered {
 
   public ToolHandler<ObjectNode> handler() {
     return handler;
+  }
+
+  /** A handler whose stage is waited for, as what it returned is not the result before. */
+  private record Awaited(ToolHandler<ObjectNode> handler) implements ToolHandler<ObjectNode> {
+    static Awaited of(ToolHandler<ObjectNode> handler) {
+      return handler instanceof Awaited awaited ? awaited : new Awaited(handler);
+    }
+
+    @Override
+    public @Nullable Object run(FlowState flow, ObjectNode args) throws Exception {
+      Object result = handler.run(flow, args);
+      return result instanceof CompletionStage<?> stage ? AuthorFailures.await(stage) : result;
+    }
   }
 }

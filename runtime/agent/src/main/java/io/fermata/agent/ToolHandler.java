@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import io.fermata.agent.message.ToolResult;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,7 +16,8 @@ public interface ToolHandler<A> {
    * Handles one call.
    *
    * @param flow the thread's state; its changes are journaled with the result, or not at all
-   * @return a {@link ToolResult}, or what {@link ToolResult#success} takes
+   * @return a {@link ToolResult}, what {@link ToolResult#success} takes, or a {@link
+   *     CompletionStage} of either: the call ends when it completes, and fails when it fails
    * @throws Exception if the call fails; the model reads its message
    */
   @Nullable Object run(FlowState flow, A args) throws Exception;

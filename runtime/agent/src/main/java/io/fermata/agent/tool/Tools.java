@@ -26,7 +26,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -55,7 +54,7 @@ public final class Tools {
    * or not, and then either one record, which is all the arguments, or any number of parameters,
    * each of which is one argument: {@link Describe} describes it, {@code @Nullable} makes it
    * optional, {@link Arg} sets a name other than that in Java. It returns what a {@link
-   * ToolHandler} does, or a {@code CompletionStage} of it, or nothing.
+   * ToolHandler} does, or nothing.
    *
    * @throws IllegalArgumentException if a method cannot be a tool; the message lists all errors
    */
@@ -283,8 +282,7 @@ public final class Tools {
 
     private @Nullable Object invoke(@Nullable Object[] values) throws Exception {
       try {
-        Object result = method.invoke(instance, values);
-        return result instanceof CompletionStage<?> stage ? AuthorFailures.await(stage) : result;
+        return method.invoke(instance, values);
       } catch (InvocationTargetException e) {
         Throwable thrown = AuthorFailures.survivable(e.getTargetException());
         throw thrown instanceof Exception exception

@@ -28,12 +28,14 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.json.Json;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
@@ -249,6 +251,44 @@ class CallsTest {
         .containsSubsequence(
             "broken failed: Failed to execute tool: no paper", "one: one done", "assistant: Done.");
     assertThat(talk.state().stored().storage()).isEmpty();
+  }
+
+  @Test
+  @SuppressWarnings("FutureReturnValueIgnored") // the tool waits for what its handler returns
+  void aHandlerThatReturnsAStageIsWaitedForAndItsFailureIsTheCalls() {
+    Tool pays =
+        Tool.of(
+                "pays",
+                "Pays",
+                Nothing.class,
+                (flow, args) ->
+                    CompletableFuture.supplyAsync(
+                        () -> {
+                          ran.add("attempt " + flow.attempt());
+                          if (flow.attempt() == 1) {
+                            throw new IllegalStateException("the bank is closed");
+                          }
+                          return Map.of("paid", 2);
+                        }))
+            .retry(2, Duration.ofSeconds(10));
+    Tool declines =
+        Tool.of(
+            "declines",
+            "Declines",
+            (flow, args) -> CompletableFuture.failedStage(new IOException("the card has expired")));
+    Tool invokes =
+        Tool.of("invokes", "Invokes", (flow, args) -> flow.invokeTool("declines", Map.of()));
+    model.calls("pays", "declines", "invokes").say("Done.");
+
+    Conversation talk = talk(pays, declines, invokes).say("Go").pass(Duration.ofSeconds(11));
+
+    assertThat(ran).containsExactly("attempt 1", "attempt 2");
+    assertThat(talk.lines())
+        .containsSubsequence(
+            "pays: {\"paid\":2}",
+            "declines failed: Failed to execute tool: the card has expired",
+            "invokes failed: Failed to execute tool: the card has expired",
+            "assistant: Done.");
   }
 
   @Test
