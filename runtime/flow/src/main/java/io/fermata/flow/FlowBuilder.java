@@ -273,10 +273,19 @@ public final class FlowBuilder<S extends Record> {
   }
 
   public FlowBuilder<S> compensate(String node, Action<S> undo, Consumer<EffectOptions> options) {
+    return compensateAsync(node, new Node.Staged<>(undo), options);
+  }
+
+  /** Undoes an action with a stage, so that no thread waits meanwhile. */
+  public FlowBuilder<S> compensateAsync(String node, AsyncAction<S> undo) {
+    return compensateAsync(node, undo, options -> {});
+  }
+
+  public FlowBuilder<S> compensateAsync(
+      String node, AsyncAction<S> undo, Consumer<EffectOptions> options) {
     EffectOptions chosen = new EffectOptions();
     options.accept(chosen);
-    if (compensations.put(node, new Node.Compensation<>(new Node.Staged<>(undo), chosen.policy()))
-        != null) {
+    if (compensations.put(node, new Node.Compensation<>(undo, chosen.policy())) != null) {
       defects.add("Node " + node + " has two compensations; keep one");
     }
     return this;

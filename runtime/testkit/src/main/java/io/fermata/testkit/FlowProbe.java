@@ -69,8 +69,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private static final String BY_TIMER = "timer";
   private static final String BY_HOST = "host";
 
-  private static final World STARTED = new World(Progress.NONE, Caller.NONE, TESTER);
-
+  private final World world;
   private final Flow<S> flow;
   private final Limits limits;
   private final FlowProgram<S> program;
@@ -94,10 +93,20 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   private FlowProbe(Flow<S> flow, Limits limits, Steps steps, Secrets hidden) {
     super(steps, hidden);
+    this.world = new World(refusals(steps), Caller.NONE, TESTER);
     this.flow = flow;
     this.limits = limits;
     this.program = FlowProgram.of(flow, limits);
     this.versions = FlowVersions.of(program);
+  }
+
+  private static Progress refusals(Steps steps) {
+    return new Progress() {
+      @Override
+      public void refused(IllegalStateException refusal) {
+        steps.refused(refusal);
+      }
+    };
   }
 
   public static <S extends Record> FlowProbe<S> of(Flow<S> flow) {
@@ -527,7 +536,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
         new Thread(
             () ->
                 steps
-                    .perform(before, effect, () -> program.perform(before, effect, STARTED))
+                    .perform(before, effect, () -> program.perform(before, effect, world))
                     .whenComplete(
                         (ended, failure) ->
                             result.complete(

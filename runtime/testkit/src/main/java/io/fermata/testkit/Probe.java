@@ -330,6 +330,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   }
 
   P check(boolean holds, String expected) {
+    steps.requireNoMistake();
     if (!holds) {
       throw new AssertionError(story(expected), thrown());
     }

@@ -168,6 +168,11 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
       public void threw(Throwable failure) {
         thrown = failure;
       }
+
+      @Override
+      public void refused(IllegalStateException refusal) {
+        steps.refused(refusal);
+      }
     };
   }
 

@@ -42,7 +42,7 @@ final class Steps {
   private final Map<String, Function<AskedEffect, Object[]>> standIns = new HashMap<>();
   private final List<AskedEffect> asked = new ArrayList<>();
   private final List<String> log = new ArrayList<>();
-  private @Nullable IllegalArgumentException mistake;
+  private @Nullable RuntimeException mistake;
 
   Steps(Flow<?> flow) {
     this.flow = flow;
@@ -88,7 +88,15 @@ final class Steps {
     }
   }
 
-  /** Fails the test if what it writes instead of a step cannot be written. */
+  /** A step that has succeeded was to do more, which is lost. */
+  synchronized void refused(IllegalStateException refusal) {
+    mistake = refusal;
+  }
+
+  /**
+   * Fails the test if what it writes instead of a step cannot be written, or a step writes too
+   * late.
+   */
   synchronized void requireNoMistake() {
     if (mistake != null) {
       throw mistake;

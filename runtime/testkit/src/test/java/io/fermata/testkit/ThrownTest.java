@@ -2,17 +2,25 @@ package io.fermata.testkit;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.Run;
 import io.fermata.flow.schema.Computed;
 import java.time.Instant;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.slf4j.LoggerFactory;
 
 /** A failed expectation carries what the author's code threw, whichever code it was. */
 class ThrownTest {
@@ -133,5 +141,71 @@ class ThrownTest {
             .upgrade(through(next, "ask").compile());
 
     assertThatThrownBy(upgraded::completes).hasCause(thrown());
+  }
+
+  // --- what is written too late -----------------------------------------------------------------
+
+  /** Pays without waiting for the bank. */
+  @SuppressWarnings("FutureReturnValueIgnored") // the mistake of an author
+  private static Flow<Note> paying(CompletableFuture<String> bank, Runnable then) {
+    return through(
+            note()
+                .act(
+                    "pay",
+                    run -> {
+                      bank.thenAccept(receipt -> run.set("text", receipt));
+                      bank.thenAccept(receipt -> run.append("log", receipt));
+                      then.run();
+                    }),
+            "pay")
+        .compile();
+  }
+
+  @Test
+  void aWriteAfterItsStepIsOverIsLoggedWithTheStepAndWhatToUseInstead() {
+    CompletableFuture<String> bank = new CompletableFuture<>();
+    ListAppender<ILoggingEvent> log = new ListAppender<>();
+    Logger logger = (Logger) LoggerFactory.getLogger(Run.class);
+    log.start();
+    logger.addAppender(log);
+    Level usual = logger.getLevel();
+    logger.setLevel(Level.WARN);
+    try {
+      FlowProbe<Note> probe = FlowProbe.of(paying(bank, () -> {})).start("to pay").completes();
+      bank.complete("B-1");
+      assertThat(log.list)
+          .extracting(ILoggingEvent::getFormattedMessage)
+          .containsExactly(
+              "Run %s: Step pay#1 is over; what it writes after that would be lost. %s"
+                  .formatted(
+                      probe.runState().runId(),
+                      "Return its stage from actAsync, or wait for it in act"));
+    } finally {
+      logger.setLevel(usual);
+      logger.detachAppender(log);
+    }
+  }
+
+  @Test
+  void aProbeFailsWhenAStepWritesAfterItIsOver() {
+    CompletableFuture<String> bank = new CompletableFuture<>();
+    try (SessionProbe session = SessionProbe.of(paying(bank, () -> {}))) {
+      FlowProbe<Note> flow = FlowProbe.of(paying(bank, () -> {})).start("to pay").completes();
+      session.start("to pay").completes();
+      bank.complete("B-1");
+      for (Probe<?> probe : List.of(flow, session)) {
+        assertThatThrownBy(probe::completes)
+            .hasMessageContaining("Step pay#1 is over; what it writes after that would be lost");
+      }
+    }
+  }
+
+  @Test
+  void whatAFailedStepWritesLaterIsNotMissed() {
+    CompletableFuture<String> bank = new CompletableFuture<>();
+    FlowProbe<Note> probe =
+        FlowProbe.of(paying(bank, ThrownTest::boom)).start("to pay").fails("step_failed");
+    bank.complete("B-1");
+    probe.fails("step_failed").stateHas("text", null);
   }
 }

@@ -3,8 +3,8 @@ package io.fermata.flow.action;
 import java.util.concurrent.CompletionStage;
 
 /**
- * An act node's work as a stage. What was written is committed when the stage completes, all of it
- * or, when it fails, nothing.
+ * The work of an act node, or of a compensation, as a stage. What was written is committed when the
+ * stage completes, all of it or, when it fails, nothing.
  */
 @FunctionalInterface
 public interface AsyncAction<S extends Record> {

@@ -11,4 +11,7 @@ public interface Progress {
   default void emitted(Place place, String name, @Nullable JsonNode payload) {}
 
   default void streamed(Place place, String text) {}
+
+  /** A step that has succeeded was to do more, which is lost. Called on any thread. */
+  default void refused(IllegalStateException refusal) {}
 }

@@ -11,6 +11,7 @@ import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Texts;
+import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -18,6 +19,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What an action sees of its run and how it writes to the state. Writes are collected and committed
@@ -26,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Not safe for use by several threads at once.
  */
 public final class Run<S extends Record> {
+  private static final Logger LOG = LoggerFactory.getLogger(Run.class);
   private static final int MOST_EMITTED = 100;
 
   private final StateSchema<S> schema;
@@ -45,7 +49,8 @@ public final class Run<S extends Record> {
   private ObjectNode data;
   private int applied;
   private @Nullable S view;
-  private boolean closed;
+  private volatile boolean closed;
+  private volatile boolean unreported;
 
   /**
    * @param data the state of the flow that the action belongs to
@@ -299,8 +304,29 @@ public final class Run<S extends Record> {
 
   private void requireOpen(String does) {
     if (closed) {
-      throw new IllegalStateException(
-          "Step " + effect.place() + " is over; what it " + does + " after that would be lost");
+      IllegalStateException refusal =
+          new IllegalStateException(
+              "Step %s is over; what it %s after that would be lost. %s"
+                  .formatted(effect.place(), does, waiting()));
+      report(refusal);
+      throw refusal;
+    }
+  }
+
+  private String waiting() {
+    return switch (effect.kind()) {
+      case UNDO -> "Return its stage from compensateAsync, or wait for it in the compensation";
+      case REMIND -> "Wait for it in the reminder";
+      default -> "Return its stage from actAsync, or wait for it in act";
+    };
+  }
+
+  /** Nobody may read the exception, as it is thrown to a stage that was not returned. */
+  private void report(IllegalStateException refusal) {
+    if (unreported) {
+      unreported = false;
+      LOG.warn("Run {}: {}", run.runId(), LogTexts.inOneLine(String.valueOf(refusal.getMessage())));
+      progress.refused(refusal);
     }
   }
 
@@ -316,7 +342,13 @@ public final class Run<S extends Record> {
     return whole;
   }
 
-  public Input.Wrote close() {
+  /**
+   * What the step has written; it may write no more.
+   *
+   * @param succeeded whether its writes are committed: those that come later are missed then
+   */
+  public Input.Wrote close(boolean succeeded) {
+    unreported = succeeded;
     closed = true;
     List<JsonNode> changes = caller.changes();
     if (!changes.isEmpty()) {

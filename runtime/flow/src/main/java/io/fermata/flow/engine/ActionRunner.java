@@ -114,7 +114,7 @@ final class ActionRunner {
     }
     return acted.handle(
         (nothing, thrown) -> {
-          Input.Wrote wrote = run.close();
+          Input.Wrote wrote = run.close(thrown == null);
           return thrown == null ? wrote : unwritten(wrote, failed(effect, thrown));
         });
   }

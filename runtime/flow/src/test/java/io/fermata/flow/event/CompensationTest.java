@@ -29,6 +29,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -517,6 +518,27 @@ class CompensationTest {
     assertThat(code(talk.proceed())).isEqualTo("run_cancelled");
     assertThat(ran.subList(3, ran.size()))
         .containsExactly("undo three", "undo two", "undo two", "undo two", "undo one");
+  }
+
+  @Test
+  void anAsynchronousCompensationThatFailsStopsTheRun() {
+    Driver talk =
+        drive(
+            ask(talk(), "a")
+                .act("one", run -> work("one"))
+                .compensateAsync(
+                    "one", run -> CompletableFuture.runAsync(() -> work("undo " + run.undoes()))),
+            "one",
+            "ask_a");
+    talk.start();
+    String undo = "undo " + talk.state.runId() + "/one#1";
+    broken.add(undo);
+    Outcome stop = talk.cancel();
+    assertThat(code(stop)).isEqualTo("compensation_failed");
+    assertThat(failure(stop).message()).contains(undo + " fails.");
+    broken.clear();
+    assertThat(code(talk.proceed())).isEqualTo("run_cancelled");
+    assertThat(ran).containsExactly("one", undo, undo);
   }
 
   @Test

@@ -26,4 +26,7 @@ public interface StepInterceptor {
 
   /** The author's code threw outside of effects: a quick validator, a decision, a question text. */
   default void threw(Throwable thrown) {}
+
+  /** A step that has succeeded was to do more, which is lost. */
+  default void refused(IllegalStateException refusal) {}
 }

@@ -96,6 +96,11 @@ record StepPerformer(
         publish(ToolProgress.text(place.node(), text));
       }
 
+      @Override
+      public void refused(IllegalStateException refusal) {
+        session.host().handlers().steps().refused(refusal);
+      }
+
       private void publish(ToolProgress progress) {
         session.self().tell(new SessionCommand.Progressed(effect.key(), progress));
       }
