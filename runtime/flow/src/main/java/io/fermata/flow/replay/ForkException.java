@@ -13,7 +13,8 @@ public final class ForkException extends RuntimeException {
 
   /**
    * {@code unknown_entry}, {@code run_ended}, {@code run_ending}, {@code unknown_run}, {@code
-   * may_not_fork}, {@code key_missing}, or the error code of a run or of a host.
+   * may_not_fork}, {@code key_missing}, {@code run_too_large}, or the error code of a run or of a
+   * host.
    */
   public String code() {
     return code;

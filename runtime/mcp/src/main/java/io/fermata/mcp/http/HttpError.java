@@ -145,7 +145,12 @@ public final class HttpError extends RuntimeException {
       case "unknown_thread", "unknown_file", "unknown_run", "unknown_entry" -> 404;
       case "may_not_fork" -> 403;
       case "not_kept", "erased" -> 410;
-      case "message_too_long", "file_too_large", "thread_too_large", "call_too_large" -> 413;
+      case "message_too_long",
+          "file_too_large",
+          "thread_too_large",
+          "run_too_large",
+          "call_too_large" ->
+          413;
       case "key_used",
           "no_open_question",
           "tool_missing",

@@ -1,6 +1,7 @@
 package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.Flow;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
@@ -10,12 +11,16 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Because;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Trace;
-import java.util.ArrayList;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** What there is to say of the run that began last, in a few sentences. */
+/**
+ * What there is to say of the run that began last, in a few sentences. It keeps only what the
+ * answer to one question needs; {@link About#WHY} needs all that was written.
+ */
 final class Explanation implements Recorder {
   private static final int LONGEST = 2_000;
   private static final int LONGEST_VALUE = 120;
@@ -34,34 +39,59 @@ final class Explanation implements Recorder {
     }
   }
 
+  /** Lines, of which it keeps the last, as many as an explanation may have. */
+  private static final class Latest {
+    private final Deque<String> lines = new ArrayDeque<>();
+    private int length;
+
+    void add(String line) {
+      lines.add(line);
+      length += line.length() + 1;
+      while (length - lines.getFirst().length() - 1 >= LONGEST) {
+        length -= lines.removeFirst().length() + 1;
+      }
+    }
+
+    void clear() {
+      lines.clear();
+      length = 0;
+    }
+
+    String or(String none) {
+      return lines.isEmpty() ? none : latest(List.copyOf(lines));
+    }
+  }
+
+  private final About about;
   private final Narrative narrative = Narrative.forClients(1);
   private final Trace trace;
-  private final List<String> asked = new ArrayList<>();
-  private final List<String> decided = new ArrayList<>();
-  private @Nullable String run;
+  private final Latest asked = new Latest();
+  private final Latest decided = new Latest();
+  private boolean known;
 
-  Explanation(Trace trace) {
-    this.trace = trace;
+  Explanation(About about, Flow<?> flow) {
+    this.about = about;
+    this.trace = new Trace(flow);
   }
 
   /** Whether a run was recorded from its start. */
   boolean known() {
-    return run != null;
+    return known;
   }
 
-  String text(About about, @Nullable String field) {
+  String text(@Nullable String field) {
     String text =
         switch (about) {
           case PATH -> latest(narrative.text().strip().lines().map(String::strip).toList());
-          case ASKED -> asked.isEmpty() ? "Nothing was asked yet." : latest(asked);
-          case DECISIONS -> decided.isEmpty() ? "Nothing was decided yet." : latest(decided);
+          case ASKED -> asked.or("Nothing was asked yet.");
+          case DECISIONS -> decided.or("Nothing was decided yet.");
           case WHY -> why(String.valueOf(field)).toString().strip();
         };
     return Texts.shortened(text, LONGEST);
   }
 
   /** Whether it is asked why a field has its value that the run never wrote. */
-  boolean unwritten(About about, @Nullable String field) {
+  boolean unwritten(@Nullable String field) {
     return about == About.WHY && why(String.valueOf(field)).kind() == Because.Kind.UNWRITTEN;
   }
 
@@ -84,13 +114,15 @@ final class Explanation implements Recorder {
   @Override
   public void onEvent(Observation event) {
     if (event.fact() instanceof Observation.RunStart) {
-      run = event.moment().run();
+      known = true;
       asked.clear();
       decided.clear();
     }
-    narrative.onEvent(event);
-    trace.onEvent(event);
-    event.to(this);
+    switch (about) {
+      case PATH -> narrative.onEvent(event);
+      case WHY -> trace.onEvent(event);
+      case ASKED, DECISIONS -> event.to(this);
+    }
   }
 
   @Override

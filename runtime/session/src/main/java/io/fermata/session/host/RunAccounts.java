@@ -12,7 +12,6 @@ import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.replay.JournalEntry;
-import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
@@ -72,81 +71,127 @@ public final class RunAccounts {
         () ->
             StoreErrors.translated(
                 CompletableFuture.supplyAsync(
-                    () -> accounts(journal(flow, runId, after, limit), after, limit), threads)));
+                    () -> page(new Survey(flow, runId, after, limit)), threads)));
   }
 
   /** The journal of a session, as far as a page of the entries of one of its runs needs it. */
-  private static final class Read {
-    private final String runId;
+  private static final class Survey {
+    private final String flow;
+    private final String entityId;
+    private final Own run;
     private final long after;
-    private final List<JournalEntry<Event>> entries = new ArrayList<>();
-    private boolean own;
+    private final int limit;
+    private final Secrets secrets = new Secrets();
+    private RunState state = RunState.NONE;
+    private long first;
+    private long last;
     private int found;
 
-    Read(String runId, long after) {
-      this.runId = runId;
+    Survey(String flow, String runId, long after, int limit) {
+      this.flow = flow;
+      this.entityId = SessionKey.entityOf(flow, runId);
+      this.run = new Own(runId);
       this.after = after;
+      this.limit = limit;
     }
 
-    Read add(JournalEntry<Event> entry) {
-      entries.add(entry);
-      boolean any = false;
-      for (Event event : entry.events()) {
-        own = event instanceof Event.Started started ? started.runId().equals(runId) : own;
-        any |= own;
+    Survey add(JournalEntry<Event> entry, SecretFields fields) {
+      List<Event> events = run.of(entry);
+      if (!events.isEmpty()) {
+        first = first == 0 ? entry.seq() : first;
+        last = entry.seq();
+        found += entry.seq() > after ? 1 : 0;
+        state = state.apply(events);
+        events.forEach(event -> secrets.learn(fields, event));
       }
-      found += any && entry.seq() > after ? 1 : 0;
       return this;
     }
   }
 
-  /** A secret may come after the page that it must not be in. */
-  private RunJournal journal(String flow, String runId, long after, int limit) {
-    String entityId = SessionKey.entityOf(flow, runId);
-    Read read = new Read(runId, after);
-    if (catalog.has(flow) && SessionKey.isOfRun(entityId)) {
-      int most = catalog.secretFields(flow).isEmpty() ? limit : Integer.MAX_VALUE;
+  /** Tells the events of a run from those of the others in its session. */
+  private static final class Own {
+    private final String runId;
+    private boolean own;
+
+    Own(String runId) {
+      this.runId = runId;
+    }
+
+    List<Event> of(JournalEntry<Event> entry) {
+      List<Event> events = new ArrayList<>();
+      for (Event event : entry.events()) {
+        own = event instanceof Event.Started started ? started.runId().equals(runId) : own;
+        if (own) {
+          events.add(event);
+        }
+      }
+      return events;
+    }
+  }
+
+  /** The journal is read twice: a secret may come after the page that it must not be in. */
+  private List<Runs.Entry> page(Survey survey) {
+    // What is secret in any version, and whenever it was said, is in no line.
+    boolean has = catalog.has(survey.flow);
+    SecretFields fields = has ? catalog.secretFields(survey.flow) : SecretFields.NONE;
+    if (has && SessionKey.isOfRun(survey.entityId)) {
       JournalPages.fold(
           store,
-          entityId,
+          survey.entityId,
           1,
-          read,
-          (soFar, next) -> soFar.found == most,
-          (soFar, stored) -> soFar.add(encryption.read(entityId, stored).ofRun()));
+          survey,
+          (soFar, next) -> fields.isEmpty() && soFar.found == soFar.limit,
+          (soFar, stored) -> soFar.add(encryption.read(soFar.entityId, stored).ofRun(), fields));
     }
-    RunJournal journal = RunJournal.of(flow, runId, read.entries);
-    if (journal.entries().isEmpty()) {
+    if (survey.first == 0) {
       throw new ThreadException(
           "unknown_run",
           "There is no run %s of %s here, or its entries are no longer kept"
-              .formatted(runId, flow));
+              .formatted(survey.run.runId, survey.flow));
     }
-    return journal;
+    survey.secrets.learn(fields, survey.state);
+    return JournalPages.fold(
+            store,
+            survey.entityId,
+            survey.first,
+            new Page(survey, catalog.describing(survey.flow, survey.state)),
+            (page, next) -> page.full() || next.seq() > survey.last,
+            (page, stored) -> page.add(encryption.read(survey.entityId, stored).ofRun()))
+        .entries;
   }
 
-  private List<Runs.Entry> accounts(RunJournal journal, long after, int limit) {
-    RunState end = journal.state();
-    Flow<?> flow = catalog.describing(journal.flow(), end);
-    // What is secret in any version, and whenever it was said, is in no line.
-    SecretFields fields = catalog.secretFields(journal.flow());
-    Secrets secrets = journal.secrets(fields);
-    secrets.learn(fields, end);
-    Account account = new Account();
-    Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(account);
-    RunObserver observer =
-        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(secretly)));
-    List<Runs.Entry> page = new ArrayList<>();
-    for (JournalEntry<Event> entry : journal.entries()) {
-      observer.record(entry.seq(), entry.at(), entry.events());
-      List<String> lines = account.taken();
-      if (entry.seq() > after) {
-        List<String> masked = lines.stream().map(secrets::masked).toList();
-        page.add(new Runs.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), masked));
-      }
-      if (page.size() == limit) {
-        break;
-      }
+  /** The entries of a page, of which only the lines are kept. */
+  private static final class Page {
+    private final Survey survey;
+    private final Own run;
+    private final Account account = new Account();
+    private final RunObserver observer;
+    private final List<Runs.Entry> entries = new ArrayList<>();
+
+    Page(Survey survey, Flow<?> flow) {
+      this.survey = survey;
+      this.run = new Own(survey.run.runId);
+      Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(account);
+      this.observer =
+          RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(secretly)));
     }
-    return page;
+
+    boolean full() {
+      return entries.size() == survey.limit;
+    }
+
+    Page add(JournalEntry<Event> entry) {
+      List<Event> events = run.of(entry);
+      if (!events.isEmpty()) {
+        observer.record(entry.seq(), entry.at(), events);
+        List<String> lines = account.taken();
+        if (entry.seq() > survey.after) {
+          List<String> masked = lines.stream().map(survey.secrets::masked).toList();
+          entries.add(
+              new Runs.Entry(entry.seq(), entry.at(), entry.by(), entry.principal(), masked));
+        }
+      }
+      return this;
+    }
   }
 }

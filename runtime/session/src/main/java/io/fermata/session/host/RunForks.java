@@ -21,6 +21,7 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.Handles;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.ThreadKey;
@@ -60,6 +61,8 @@ public record RunForks(
     final String runId;
     final List<JournalEntry<Event>> entries = new ArrayList<>();
     Entry.@Nullable Owner owner;
+    boolean own;
+    long bytes;
 
     Source(String flow, String runId) {
       this.entityId = SessionKey.entityOf(flow, runId);
@@ -68,15 +71,36 @@ public record RunForks(
     }
 
     /** The owner is that of the session: all its runs have the same. */
-    Source add(Entry<?> entry) {
+    Source add(Entry<?> entry, int size) {
       Entry.Owner starter = entry.origin().owner();
       owner = starter == null ? owner : starter;
-      entries.add(entry.ofRun());
+      JournalEntry<Event> next = entry.ofRun();
+      List<Event> events = new ArrayList<>();
+      for (Event event : next.events()) {
+        own = event instanceof Event.Started started ? started.runId().equals(runId) : own;
+        if (own) {
+          events.add(event);
+        }
+      }
+      if (!events.isEmpty()) {
+        bytes += size;
+        requireShort();
+        entries.add(next.with(events));
+      }
       return this;
     }
 
+    private void requireShort() {
+      if (bytes > JournalPages.LONGEST_FORK) {
+        throw new ForkException(
+            HostError.RUN_TOO_LARGE.wireName(),
+            "The journal of run %s of %s has more than %d MiB, so it cannot be forked; start a new run"
+                .formatted(runId, flow, JournalPages.LONGEST_FORK >> 20));
+      }
+    }
+
     RunJournal journal() {
-      return RunJournal.of(flow, runId, entries);
+      return new RunJournal(flow, runId, entries);
     }
   }
 
@@ -158,7 +182,8 @@ public record RunForks(
         source.entityId,
         0,
         source,
-        (read, stored) -> read.add(encryption.read(source.entityId, stored)),
+        (read, stored) ->
+            read.add(encryption.read(source.entityId, stored), stored.payload().length),
         threads);
   }
 

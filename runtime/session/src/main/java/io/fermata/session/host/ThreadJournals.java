@@ -37,9 +37,6 @@ final class ThreadJournals {
   /** How many bytes of entries a feed reads at once, if they are several. */
   private static final long FED = 64 << 10;
 
-  /** How many bytes of entries a fork may begin with. */
-  private static final long LONGEST = 32 << 20;
-
   private static final int PAGE = 32;
 
   private static final Logger LOG = LoggerFactory.getLogger(ThreadJournals.class);
@@ -179,11 +176,11 @@ final class ThreadJournals {
             1,
             entries,
             (read, stored) -> {
-              if (bytes.addAndGet(stored.payload().length) > LONGEST) {
+              if (bytes.addAndGet(stored.payload().length) > JournalPages.LONGEST_FORK) {
                 throw new ThreadException(
                     "thread_too_large",
                     "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
-                        .formatted(LONGEST >> 20));
+                        .formatted(JournalPages.LONGEST_FORK >> 20));
               }
               read.add(entry(entityId, stored).ofThread());
               return read;

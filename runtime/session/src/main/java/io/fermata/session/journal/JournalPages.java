@@ -27,10 +27,16 @@ import org.jspecify.annotations.Nullable;
  * {@link DamagedException}, so that a reader of many can continue with the others.
  */
 public final class JournalPages {
-  private static final int PAGE = 500;
+  /** How many bytes of entries a fork may begin with, as it holds them all. */
+  public static final long LONGEST_FORK = 32 << 20;
+
+  private static final int PAGE = 100;
 
   /** Smaller, as many journals may be read at once. */
   private static final int PAGE_OF_MANY = 16;
+
+  /** How many bytes of entries a page may have, if the next are as large as the last. */
+  private static final int PAGE_BYTES = 4 << 20;
 
   private JournalPages() {}
 
@@ -58,7 +64,8 @@ public final class JournalPages {
       BiPredicate<T, StoredEntry> enough,
       BiFunction<T, StoredEntry, T> fold) {
     T folded = initial;
-    List<StoredEntry> page = now(store.read(journal, from, PAGE));
+    int asked = PAGE_OF_MANY;
+    List<StoredEntry> page = now(store.read(journal, from, asked));
     while (!page.isEmpty()) {
       for (StoredEntry entry : page) {
         if (enough.test(folded, entry)) {
@@ -66,10 +73,20 @@ public final class JournalPages {
         }
         folded = fold.apply(folded, entry);
       }
+      if (page.size() < asked) {
+        return folded;
+      }
       long next = page.get(page.size() - 1).seq() + 1;
-      page = page.size() < PAGE ? List.of() : now(store.read(journal, next, PAGE));
+      asked = after(page, PAGE);
+      page = now(store.read(journal, next, asked));
     }
     return folded;
+  }
+
+  /** How many entries to read after a page: fewer, if they are large. */
+  private static int after(List<StoredEntry> page, int most) {
+    int largest = page.stream().mapToInt(entry -> entry.payload().length).max().orElse(0);
+    return Math.max(1, Math.min(most, PAGE_BYTES / Math.max(1, largest)));
   }
 
   /**
@@ -85,18 +102,35 @@ public final class JournalPages {
       T initial,
       BiFunction<T, StoredEntry, T> fold,
       Executor executor) {
+    return foldAsync(store, journal, from, PAGE_OF_MANY, initial, fold, executor);
+  }
+
+  private static <T> CompletionStage<T> foldAsync(
+      OpenStore store,
+      String journal,
+      long from,
+      int asked,
+      T initial,
+      BiFunction<T, StoredEntry, T> fold,
+      Executor executor) {
     return store
-        .read(journal, from, PAGE_OF_MANY)
+        .read(journal, from, asked)
         .thenComposeAsync(
             page -> {
               T folded = initial;
               for (StoredEntry entry : page) {
                 folded = fold.apply(folded, entry);
               }
-              return page.size() < PAGE_OF_MANY
+              return page.size() < asked
                   ? CompletableFuture.completedFuture(folded)
                   : foldAsync(
-                      store, journal, page.get(page.size() - 1).seq() + 1, folded, fold, executor);
+                      store,
+                      journal,
+                      page.get(page.size() - 1).seq() + 1,
+                      after(page, PAGE_OF_MANY),
+                      folded,
+                      fold,
+                      executor);
             },
             executor);
   }

@@ -87,6 +87,10 @@ public enum HostError {
       Kind.HANDLED,
       "The call was handled, but its reply is larger than hosts of a cluster send each other",
       "Do not repeat the call; read the outcome in parts, and keep less in the session"),
+  RUN_TOO_LARGE(
+      Kind.REFUSED,
+      "The run's journal is too large to be forked, or asked why a field has its value",
+      "Start a new run, or ask about its path, what was asked, or its decisions"),
   ROLLING_OUT(
       Kind.TEMPORARY,
       "Not all hosts have this tool, agent or version yet",

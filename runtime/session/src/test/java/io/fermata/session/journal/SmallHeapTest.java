@@ -4,7 +4,9 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
@@ -19,6 +21,8 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.replay.ForkException;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
@@ -26,6 +30,7 @@ import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.WhatIf;
+import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.key.SessionKey;
@@ -226,6 +231,84 @@ final class SmallHeapTest {
           .contains(
               "what if %d run(s): 0 are decided as they were, %d otherwise".formatted(runs, runs));
     }
+  }
+
+  /** Asks about a run in a process with a small heap. */
+  static final class Asker {
+    private Asker() {}
+
+    public static void main(String[] names) {
+      try (Fermata host = asked(Path.of(names[0]))) {
+        for (String about : List.of("path", "asked", "decisions", "why")) {
+          System.out.println(about + " " + explained(host, about));
+        }
+        System.out.println("last " + listed(host, names[1], Integer.parseInt(names[2]) - 2));
+      }
+    }
+  }
+
+  private static Fermata asked(Path store) {
+    return Fermata.host().store(Store.sqlite(store)).flow(chat()).explainRuns().start();
+  }
+
+  private static JsonNode explained(Fermata host, String about) {
+    ObjectNode arguments = Json.object().put("flow", "chat").put("about", about);
+    ObjectNode meta = Json.object().put("fermata/sessionId", "long");
+    ToolCall call = new ToolCall("explain_run", "ann", arguments.put("field", "word"), meta, null);
+    return now(host.call(call, progress -> {})).structured();
+  }
+
+  private static List<Long> listed(Fermata host, String runId, long after) {
+    return now(host.runs().entries("chat", runId, after, 100)).stream()
+        .map(Runs.Entry::entry)
+        .toList();
+  }
+
+  @Test
+  void aRunLargerThanTheHeapIsExplainedAndItsLastEntriesAreListed() throws Exception {
+    Path file = folder.resolve("large.db");
+    String runId = large(file, 500);
+    assertThat(Files.size(file)).isGreaterThan(HEAP);
+
+    assertThat(inASmallHeap(Asker.class, file.toString(), runId, "500"))
+        .contains("path {\"status\":\"explained\"", "asked {\"status\":\"explained\"")
+        .contains("decisions {\"status\":\"explained\",\"text\":\"…\\nAfter hear the run went")
+        .contains("why {\"status\":\"error\"", "\"code\":\"run_too_large\"")
+        .contains("last [499, 500]");
+  }
+
+  @Test
+  void aForkOfARunThatIsTooLongIsRefusedAsOneOfAThreadIs() {
+    Path file = folder.resolve("large.db");
+    String runId = large(file, 200);
+    try (Fermata host = asked(file)) {
+      assertThatThrownBy(() -> now(host.fork("chat", runId, 3, ForkOptions.sandbox())))
+          .hasMessageContaining("has more than 32 MiB, so it cannot be forked; start a new run")
+          .cause()
+          .isInstanceOfSatisfying(
+              ForkException.class, e -> assertThat(e.code()).isEqualTo("run_too_large"));
+    }
+  }
+
+  /** Writes a run that was given a large word again and again. */
+  private String large(Path to, int entries) {
+    Path few = folder.resolve("few.db");
+    String runId = "";
+    try (Fermata host = host(few)) {
+      var started = now(host.call(call("{\"action\":\"start\",\"intent\":\"x\"}"), progress -> {}));
+      runId = started.meta().at("/fermata~1run/runId").asText();
+      for (int i = 0; i < 3; i++) {
+        now(
+            host.call(
+                call("{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"a word\"}}"),
+                progress -> {}));
+      }
+    }
+    String journal = SessionKey.entityOf("chat", runId);
+    try (OpenStore store = Store.sqlite(to).open()) {
+      multiply(entries(few, journal), store, journal, entries, answered("word ".repeat(40_000)));
+    }
+    return runId;
   }
 
   private static void multiply(Path from, Path to, String journal, UnaryOperator<Entry<?>> next) {
