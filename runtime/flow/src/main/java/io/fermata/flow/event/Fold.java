@@ -85,7 +85,7 @@ public final class Fold {
     if (fork != null && fork.origin().mode() != ForkOrigin.Mode.LIVE) {
       state.identity = state.identity.forked(after(state, fork, event));
     }
-    EVENTS.after(state, event);
+    state.happens(event, () -> EVENTS.after(state, event));
   }
 
   /** An event that happened at a place changes it, and when the run last changed. */
@@ -100,6 +100,7 @@ public final class Fold {
     state.identity = new RunState.Identity(e.runId(), e.version(), e.fingerprint(), e.intent());
     state.startedAt = e.at();
     state.changedAt = e.at();
+    state.since = e.at();
     state.moved(true);
     Place beginning = new Place(Place.START, 1);
     state.put(beginning, PlaceState.entered(e.at()).phase(new Phase.Leaving(null)));
@@ -277,6 +278,7 @@ public final class Fold {
     state.identity = state.identity.forked(new RunState.Fork(e.origin(), known, List.of(), false));
     state.startedAt = e.at();
     state.changedAt = e.at();
+    state.since = e.at();
     state.done = List.of();
     Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
     places.replaceAll((place, at) -> at.forked(later));
@@ -765,6 +767,7 @@ public final class Fold {
   private static void end(Draft state, Status status, long at) {
     state.status = status;
     state.changedAt = at;
+    state.since = at;
     state.places = Map.of();
   }
 }

@@ -28,7 +28,7 @@ public record RunInfo(
    * In epoch milliseconds.
    *
    * @param changedAt when it last changed; for an ended run, when it ended
-   * @param since when this status began
+   * @param since when this status began, or another step or question in it
    */
   public record Times(long startedAt, long changedAt, long since) {}
 
@@ -81,7 +81,7 @@ public record RunInfo(
     return times.changedAt();
   }
 
-  /** When this status began. */
+  /** When this status began, or another step or question in it. */
   public long since() {
     return times.since();
   }

@@ -81,7 +81,6 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   DirectoryEntry entry() {
     String principal = origin == null ? "" : origin.principal();
     String session = origin == null ? "" : SessionKey.named(origin.session());
-    RunInfo.Status status = status(run);
     Map<String, String> attributes = new TreeMap<>();
     attributes.put(VERSION, Integer.toString(run.version()));
     List<RunInfo.Wait> waits = waits(run);
@@ -106,7 +105,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
             run.changedAt(),
             Set.copyOf(run.tags()),
             attributes)
-        .in(SessionKey.lookup(session), RunJson.name(status), since(run, status));
+        .in(SessionKey.lookup(session), RunJson.name(status(run)), run.since());
   }
 
   private static RunInfo.Status status(RunState run) {
@@ -127,23 +126,6 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     boolean stopped =
         run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Halted);
     return stopped ? RunInfo.Status.STOPPED : RunInfo.Status.WAITING;
-  }
-
-  private static long since(RunState run, RunInfo.Status status) {
-    return status == RunInfo.Status.WAITING
-        ? run.places().values().stream()
-            .filter(at -> waiting(at.phase()))
-            .mapToLong(PlaceState::since)
-            .min()
-            .orElse(run.changedAt())
-        : run.changedAt();
-  }
-
-  private static boolean waiting(Phase phase) {
-    return phase instanceof Phase.Asking
-        || phase instanceof Phase.Showing
-        || phase instanceof Phase.Sleeping
-        || phase instanceof Phase.Awaiting;
   }
 
   private static List<RunInfo.Wait> waits(RunState run) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.directory.Directory;
@@ -34,6 +35,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -149,6 +151,60 @@ class RunsTest {
           .isEqualTo("[\"vip\",\"chair\"]");
       ann.proceed("size", "big");
       soon(() -> assertThat(list(host.fermata().runs(), RunQuery.ALL)).isEmpty());
+    }
+  }
+
+  private static Flow<Order> failing(Retry retry) {
+    return Flow.of("order", Order.class)
+        .description("Takes an order.")
+        .act(
+            "deliver",
+            run -> {
+              throw new IllegalStateException("The road is closed.");
+            },
+            options -> options.retry(retry))
+        .waitFor("wait", "paid")
+        .edge(START, "deliver")
+        .edge("deliver", "wait")
+        .edge("wait", END)
+        .compile();
+  }
+
+  @Test
+  void aRunThatRetriesIsWorkingSinceItsFirstAttempt() {
+    Duration soon = Duration.ofMillis(50);
+    try (TestHost host = new TestHost(Store.memory(), failing(new Retry(10_000, soon, soon)))) {
+      CompletableFuture<ToolReply> call = host.client().startLater();
+      Runs runs = host.fermata().runs();
+      RunQuery working = RunQuery.ALL.statuses(Set.of(Status.WORKING));
+      soon(() -> assertThat(list(runs, working)).hasSize(1));
+      RunInfo first = list(runs, working).get(0);
+
+      soon(
+          () ->
+              assertThat(list(runs, working).get(0).changedAt()).isGreaterThan(first.changedAt()));
+
+      assertThat(list(runs, working).get(0).since()).isEqualTo(first.since());
+      now(runs.cancel("order", first.runId(), "ops"));
+      assertThat(TestHost.code(now(call))).isEqualTo("run_cancelled");
+    }
+  }
+
+  @Test
+  void aSignalToAStoppedRunDoesNotMakeItsStopYounger() {
+    try (TestHost host = new TestHost(Store.memory(), failing(Retry.NEVER))) {
+      String id = runId(host.client().start());
+      Runs runs = host.fermata().runs();
+      RunQuery stopped = RunQuery.ALL.statuses(Set.of(Status.STOPPED));
+      soon(() -> assertFound(runs, stopped, id));
+      RunInfo before = list(runs, stopped).get(0);
+
+      now(host.fermata().signal("order", id, "paid", null, null));
+      soon(
+          () ->
+              assertThat(list(runs, stopped).get(0).changedAt()).isGreaterThan(before.changedAt()));
+
+      assertThat(list(runs, stopped).get(0).since()).isEqualTo(before.since());
     }
   }
 
