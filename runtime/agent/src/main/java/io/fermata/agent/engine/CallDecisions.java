@@ -467,6 +467,6 @@ final class CallDecisions {
         Message.of(frame.side().other().role(), Bounds.shortened(text.toString()))
             .asSilent()
             .placed("m-u" + (decided.state().received() + 1), now * 1000, 0, null);
-    decided.emit(new ThreadEvent.Received(null, message, now));
+    decided.emit(new ThreadEvent.Received(null, message, now, true));
   }
 }

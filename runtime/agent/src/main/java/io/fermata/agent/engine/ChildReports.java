@@ -139,7 +139,7 @@ final class ChildReports {
           Message.user("Subagent (reference: %s) has %s".formatted(child.threadId(), outcome))
               .asSilent()
               .placed("m-u" + (loop.state().received() + 1), at * 1000, 0, null);
-      loop.emit(new ThreadEvent.Received(null, message, at));
+      loop.emit(new ThreadEvent.Received(null, message, at, true));
     }
     loop.advance();
   }

@@ -108,8 +108,14 @@ public sealed interface ThreadEvent {
    * A message was received and waits for the end of the current step.
    *
    * @param key makes it idempotent; null for none
+   * @param notice the host says in it what became of a call or of a sub-agent; nobody posted it
    */
-  record Received(@Nullable String key, Message message, long at) implements ThreadEvent {}
+  record Received(@Nullable String key, Message message, long at, boolean notice)
+      implements ThreadEvent {
+    public Received(@Nullable String key, Message message, long at) {
+      this(key, message, at, false);
+    }
+  }
 
   /** A received message was added to the conversation. */
   record Taken(Message message) implements ThreadEvent {}

@@ -25,19 +25,19 @@ public record EvalRun(
     runs = List.copyOf(runs);
   }
 
-  /** What the user has said. */
+  /** What the user has said, without silent messages, such as those of the host. */
   public List<String> asked() {
     return said(Role.USER);
   }
 
-  /** What the agent has said to the user. */
+  /** What the agent has said to the user, without silent messages. */
   public List<String> replies() {
     return said(Role.ASSISTANT);
   }
 
   private List<String> said(Role role) {
     return messages.stream()
-        .filter(message -> message.role() == role && message.content() != null)
+        .filter(message -> message.role() == role && !message.silent() && message.content() != null)
         .map(message -> String.valueOf(message.content()))
         .filter(text -> !text.isBlank())
         .toList();

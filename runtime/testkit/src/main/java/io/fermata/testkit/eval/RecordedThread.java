@@ -11,7 +11,10 @@ import io.fermata.session.admin.Threads;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** A thread that was exported: what happened in it, and where it can be continued. */
 final class RecordedThread {
@@ -25,11 +28,25 @@ final class RecordedThread {
     this.journal = journal;
     this.events = journal.events();
     this.taken = new ArrayList<>();
+    Set<String> posted = new HashSet<>();
     for (int i = 0; i < events.size(); i++) {
-      if (events.get(i) instanceof ThreadEvent.Taken said && said.message().role() == Role.USER) {
+      Message message = posted(events.get(i));
+      if (message != null) {
+        posted.add(message.id());
+      } else if (events.get(i) instanceof ThreadEvent.Taken said
+          && posted.contains(said.message().id())) {
         taken.add(i);
       }
     }
+  }
+
+  /** What a user posted; null for any other event, as where the host says how a call has ended. */
+  private static @Nullable Message posted(ThreadEvent event) {
+    return event instanceof ThreadEvent.Received received
+            && !received.notice()
+            && received.message().role() == Role.USER
+        ? received.message()
+        : null;
   }
 
   static RecordedThread read(Path export) throws IOException {
@@ -53,9 +70,9 @@ final class RecordedThread {
     int position = taken.get(message - 1);
     List<Threads.NewMessage> next = new ArrayList<>();
     for (int i = position; i < events.size(); i++) {
-      if (events.get(i) instanceof ThreadEvent.Received received
-          && received.message().role() == Role.USER) {
-        next.add(posted(received.message(), i));
+      Message said = posted(events.get(i));
+      if (said != null) {
+        next.add(again(said, i));
       }
     }
     JournaledEvents all = new JournaledEvents(events);
@@ -82,7 +99,7 @@ final class RecordedThread {
   }
 
   /** A message as it was received, before any hook changed it, with its files. */
-  private Threads.NewMessage posted(Message said, int position) {
+  private Threads.NewMessage again(Message said, int position) {
     List<Attachment> files = new ArrayList<>();
     for (ThreadEvent each : events.subList(0, position)) {
       if (each instanceof ThreadEvent.FileWritten file

@@ -354,6 +354,51 @@ class EvaluationTest {
   }
 
   @Test
+  void whatTheHostSaidOfACallThatWaitedIsNoMessageOfTheUser() throws Exception {
+    ScriptedModel pays =
+        ScriptedModel.script()
+            .when(lastUserContains("My money"))
+            .call("refund", Map.of("order", "B-1"))
+            .otherwise()
+            .say("Anything else?");
+    Path approved = folder.resolve("approved.jsonl");
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(desk(pays.model("p"))).start()) {
+      Threads threads = host.threads();
+      Threads.NewThread wanted =
+          new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
+      String thread = threads.create(wanted).toCompletableFuture().join().threadId();
+      for (String said : List.of("My money!", "And now?")) {
+        threads
+            .post("ann", thread, new Threads.NewMessage(Message.user(said), List.of(), null))
+            .toCompletableFuture()
+            .join();
+        settled(threads, "ann", thread);
+      }
+      String call =
+          threads.get("ann", thread).toCompletableFuture().join().questions().get(0).call();
+      threads
+          .answer("ann", thread, new Threads.Answer(call, "a1", true, null, null))
+          .toCompletableFuture()
+          .join();
+      settled(threads, "ann", thread);
+      try (OutputStream out = Files.newOutputStream(approved)) {
+        host.journals().thread(thread).export(out).toCompletableFuture().join();
+      }
+    }
+    ThreadJournal journal = ExportedJournal.read(approved).thread();
+    assertThat(journal.messages())
+        .extracting(message -> String.valueOf(message.content()))
+        .anyMatch(said -> said.startsWith("The call of refund that has waited"));
+
+    assertThat(RecordedThread.of(journal).said()).isEqualTo(2);
+    evaluation()
+        .cases(EvalCase.recorded(approved).from(1))
+        .judge("all", run -> run.asked().equals(List.of("My money!", "And now?")))
+        .run()
+        .requirePassRate(1);
+  }
+
+  @Test
   void aCallThatWasNotRecordedDivergesUnlessSomethingAnswersIt() {
     Model other =
         ScriptedModel.script()
