@@ -157,13 +157,18 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<Long> newest();
 
   /**
-   * The journals with a record whose number is above the given one, in the order of those numbers.
-   * A journal may occur several times. A record that is being written may get a lower number than
-   * existing ones.
+   * The journals with a record whose number is above the given one, in the order of those numbers;
+   * in a store that several hosts share, those of the shards that this host holds. A journal may
+   * occur several times. A record that is being written may get a lower number than existing ones.
    *
    * @param max the maximum number of results, 1 to {@link #MAX_ENTRIES}
    */
   CompletionStage<List<Written>> written(long afterNumber, int max);
+
+  /** As {@link #written}, of all shards, whichever host holds them. */
+  default CompletionStage<List<Written>> writtenByAny(long afterNumber, int max) {
+    return written(afterNumber, max);
+  }
 
   /**
    * The persistence ids of journals, each once, in a stable order.

@@ -214,6 +214,13 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<Written>> writtenByAny(long afterNumber, int max) {
+    Slice.requireMax(max);
+    return transact(
+        backend.searches(), connection -> SqlEntries.written(connection, afterNumber, max));
+  }
+
+  @Override
   public CompletionStage<List<String>> journals(String after, int max) {
     Slice.requireMax(max);
     return transact(backend.searches(), connection -> SqlEntries.journals(connection, after, max));

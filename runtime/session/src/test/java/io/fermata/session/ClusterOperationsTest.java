@@ -30,7 +30,12 @@ import io.fermata.session.runs.RunRow;
 import io.fermata.session.runs.SessionDirectory;
 import io.fermata.session.telemetry.Meters;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -45,6 +50,9 @@ import org.slf4j.LoggerFactory;
 @Tag("slow")
 @Tag("long")
 class ClusterOperationsTest {
+  private static final int RUNS = 20;
+  private static final String NEWEST = "SELECT max(ordering) FROM event_journal";
+
   private final PostgresServer server = PostgresServer.shared();
   private final String database = server.newDatabase();
   private final Cable cable = Cable.to(server);
@@ -114,6 +122,40 @@ class ClusterOperationsTest {
                             each.gauge("members", "status", "up") == hosts
                                 && each.gauge("shards") > 0)
                 && sum("shards") == Shard.COUNT);
+  }
+
+  @Test
+  void onAHostOfAClusterItCountsRunsOfOthersThatAreNotListedYet() throws Exception {
+    Instant since = Instant.now();
+    start();
+    start();
+    awaitAllHolding(2);
+    for (int i = 0; i < RUNS; i++) {
+      members.get(0).call(UUID.randomUUID().toString(), "start", Json.object());
+    }
+    Runs runs = members.get(0).host().runs();
+    eventually(() -> runs.count(RunQuery.ALL, 100).toCompletableFuture().join() == RUNS);
+    String name = PostgresServer.database(database);
+    eventually(() -> number(name, "SELECT max(mark) FROM shard") == number(name, NEWEST));
+    // As if the hosts had not listed them yet.
+    server.execute(name, "DELETE FROM directory", "UPDATE shard SET mark = 0");
+
+    for (Member member : members) {
+      WhatIf changed = WhatIf.of(TestFlows.trip()).since(since);
+      WhatIfResult result = member.host().journals().whatIf(changed).toCompletableFuture().join();
+      assertThat(result.same() + result.otherwise()).isEqualTo(RUNS);
+    }
+  }
+
+  private long number(String name, String sql) {
+    try (Connection connection = server.connect(name);
+        Statement select = connection.createStatement();
+        ResultSet row = select.executeQuery(sql)) {
+      row.next();
+      return row.getLong(1);
+    } catch (SQLException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

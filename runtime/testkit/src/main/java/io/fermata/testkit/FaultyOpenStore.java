@@ -136,6 +136,11 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<Written>> writtenByAny(long afterNumber, int max) {
+    return reach(() -> inner.writtenByAny(afterNumber, max));
+  }
+
+  @Override
   public CompletionStage<List<String>> journals(String after, int max) {
     return reach(() -> inner.journals(after, max));
   }

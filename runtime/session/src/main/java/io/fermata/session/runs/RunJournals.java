@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.LongFunction;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -46,12 +47,24 @@ public final class RunJournals {
    */
   record JournalRuns(String entityId, long seq, @Nullable RunRow live, List<End> ended) {}
 
-  /** The journals of any kind that were written between two entries, in batches. */
+  /**
+   * The journals of any kind that were written between two entries, in batches; in a cluster those
+   * of the shards that this host holds.
+   */
   void writtenSince(
       long after, long until, Predicate<Written> wanted, Consumer<List<String>> portion) {
+    writtenSince(reached -> store.written(reached, PAGE), after, until, wanted, portion);
+  }
+
+  private static void writtenSince(
+      LongFunction<CompletionStage<List<Written>>> read,
+      long after,
+      long until,
+      Predicate<Written> wanted,
+      Consumer<List<String>> portion) {
     long reached = after;
     while (reached < until) {
-      List<Written> page = Stages.now(store.written(reached, PAGE));
+      List<Written> page = Stages.now(read.apply(reached));
       if (page.isEmpty()) {
         return;
       }
@@ -62,7 +75,7 @@ public final class RunJournals {
 
   /**
    * The journals of sessions with a run that has changed since then, in batches, from the directory
-   * and what was written after its mark. There may be others among them, and none is left out.
+   * and what any host wrote after its mark. There may be others among them, and none is left out.
    */
   public void activeSince(long epochMillis, Consumer<List<String>> portion) {
     // A run that changes while the directory is read may be on no page, and is written after this.
@@ -84,6 +97,7 @@ public final class RunJournals {
       cursor = active.size() == page.entries().size() ? page.next() : null;
     } while (cursor != null);
     writtenSince(
+        reached -> store.writtenByAny(reached, PAGE),
         mark,
         Long.MAX_VALUE,
         written ->
