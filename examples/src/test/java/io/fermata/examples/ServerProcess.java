@@ -104,7 +104,7 @@ public final class ServerProcess implements AutoCloseable {
     return run(Main.class, directory, environment, options);
   }
 
-  private static Process run(
+  static Process run(
       Class<?> main, Path directory, Map<String, String> environment, String... options)
       throws IOException {
     ProcessBuilder process =

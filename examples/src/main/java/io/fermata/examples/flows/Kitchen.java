@@ -52,17 +52,19 @@ public final class Kitchen {
    *     shutdown
    */
   public static void main(String[] args) throws InterruptedException {
-    Fermata host = Fermata.host().store(Store.sqlite(Path.of(args[0]))).flow(soup()).start();
-    McpServer server = McpServer.serving(host).port(Integer.parseInt(args[1])).start();
     Duration timeout = Duration.ofSeconds(Integer.parseInt(args[2]));
-    Runtime.getRuntime()
-        .addShutdownHook(
-            new Thread(
-                () -> {
-                  server.drain(timeout);
-                  host.close(timeout);
-                }));
-    System.out.println("Soup is served at " + server.endpoint());
-    Thread.currentThread().join();
+    // If the port is taken, the host is closed, and the process ends.
+    try (Fermata host = Fermata.host().store(Store.sqlite(Path.of(args[0]))).flow(soup()).start();
+        McpServer server = McpServer.serving(host).port(Integer.parseInt(args[1])).start()) {
+      Runtime.getRuntime()
+          .addShutdownHook(
+              new Thread(
+                  () -> {
+                    server.drain(timeout);
+                    host.close(timeout);
+                  }));
+      System.out.println("Soup is served at " + server.endpoint());
+      Thread.currentThread().join();
+    }
   }
 }
