@@ -1,6 +1,7 @@
 package io.fermata.mcp;
 
 import io.fermata.mcp.access.AccessTokens;
+import io.fermata.mcp.access.AllowedAddresses;
 import io.fermata.mcp.access.ApiKeys;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
@@ -69,6 +70,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Sets up a server: over HTTP with {@link #start}, over streams with {@link #stdio}. */
@@ -155,18 +157,22 @@ public final class McpServerBuilder {
    * Web origins that may call, besides those of this machine, as {@code https://app.example.com}.
    * Only pages of these origins may read the answers; add an origin of this machine, too, if its
    * pages should.
+   *
+   * @throws IllegalArgumentException if one is no origin, such as a name without its scheme
    */
   public McpServerBuilder allowedOrigins(String... moreOrigins) {
-    origins.addAll(List.of(moreOrigins));
+    Stream.of(moreOrigins).map(AllowedAddresses::origin).forEach(origins::add);
     return this;
   }
 
   /**
    * Host names, without port, under which clients reach this server, besides those of this machine
    * and that of its {@linkplain OAuth#resource resource}.
+   *
+   * @throws IllegalArgumentException if one has a scheme, a port or a path, or is no name
    */
   public McpServerBuilder allowedHosts(String... moreHosts) {
-    hosts.addAll(List.of(moreHosts));
+    Stream.of(moreHosts).map(AllowedAddresses::host).forEach(hosts::add);
     return this;
   }
 

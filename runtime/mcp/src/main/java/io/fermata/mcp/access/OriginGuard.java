@@ -17,11 +17,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OriginGuard {
 
-  private final Set<String> hosts = new HashSet<>(TrustedUri.LOOPBACK);
+  private final Set<String> hosts = new HashSet<>();
   private final Set<String> origins = new HashSet<>();
 
   public OriginGuard(Collection<String> moreHosts, Collection<String> moreOrigins) {
-    moreHosts.forEach(host -> hosts.add(lower(host)));
+    TrustedUri.LOOPBACK.forEach(host -> hosts.add(AllowedAddresses.canonical(host)));
+    moreHosts.forEach(host -> hosts.add(AllowedAddresses.canonical(host)));
     moreOrigins.forEach(origin -> origins.add(lower(origin)));
   }
 
@@ -30,11 +31,12 @@ public final class OriginGuard {
     if (hostHeaders.size() != 1) {
       return RpcException.http(400, "A request must have exactly one Host header.");
     }
-    if (!hosts.contains(withoutPort(lower(hostHeaders.get(0))))) {
+    String host = withoutPort(hostHeaders.get(0));
+    if (!hosts.contains(AllowedAddresses.canonical(host))) {
       return RpcException.http(
           403,
           "The host '%s' is not served here: name it as an allowed host when starting the server."
-              .formatted(RpcException.abbreviate(hostHeaders.get(0))));
+              .formatted(RpcException.abbreviate(host)));
     }
     for (String origin : originHeaders) {
       if (!allowed(lower(origin))) {
