@@ -64,7 +64,20 @@ class MainTest {
         .doesNotContain("Usage:");
     assertThat(run("serve", "--port", "99999", "--store", "memory")).isEqualTo(2);
     assertThat(err.toString()).contains("0 to 65535");
+    String[] alike = {"--api-key", "ann=s3cret", "--api-key", "ops=s3cret"};
+    assertThat(error(2, serve(alike)))
+        .contains("ann and ops have the same API key", "See serve --help.")
+        .doesNotContain("s3cret");
+    assertThat(error(2, serve("--allow-host", "https://flows.example.com:8443")))
+        .contains("write flows.example.com", "See serve --help.");
+    assertThat(error(2, serve("--allow-origin", "app.example.com")))
+        .contains("write https://app.example.com", "See serve --help.");
     assertThat(run()).isEqualTo(2);
+  }
+
+  private static String[] serve(String... options) {
+    String[] serve = {"serve", "--port", "0", "--store", "memory"};
+    return Stream.of(serve, options).flatMap(Stream::of).toArray(String[]::new);
   }
 
   @Test

@@ -84,6 +84,8 @@ final class Deployed {
   static void requireOperators(ParseResult serve, String keys) {
     List<String> principals =
         Stream.of(keys.split(",", -1)).map(key -> key.split("=", 2)[0]).toList();
+    assertThat(Stream.of(keys.split(",", -1)).map(key -> key.split("=", 2)[1]))
+        .doesNotHaveDuplicates();
     List<?> operators = option(serve, "--operator", List.class);
     assertThat(operators).isNotEmpty();
     assertThat(principals).containsAll(operators.stream().map(String::valueOf).toList());

@@ -61,6 +61,21 @@ class AccessOptionsTest {
   }
 
   @Test
+  void aKeyThatTwoPrincipalsHaveIsRefusedWithoutPrintingIt() {
+    McpServerBuilder plain = McpServer.plain();
+    AccessOptions typed = options("--api-key", "ann=s3cret", "--api-key", "ops=s3cret");
+    assertThatThrownBy(() -> typed.apply(plain, Map.of()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("ann and ops have the same API key; give each its own");
+    assertThatThrownBy(
+            () -> options().apply(McpServer.plain(), Map.of(VARIABLE, "ann=s3cret,ops=s3cret")))
+        .hasMessage("ann and ops have the same API key; give each its own");
+
+    AccessOptions twice = options("--api-key", "ann=one", "--api-key", "ann=one");
+    assertThat(statuses(twice, Map.of(), "one", "none")).containsExactly(200, 401);
+  }
+
+  @Test
   void theEnvironmentCountsOnlyWithoutKeysOnTheCommandLine() {
     AccessOptions access = options("--api-key", "ann=typed");
 

@@ -182,6 +182,8 @@ public final class McpServerBuilder {
    * valid.
    *
    * @param principal the owner of the key; principals never see each other's sessions
+   * @throws IllegalArgumentException if the principal or the key is blank, or another principal has
+   *     the key
    */
   public McpServerBuilder apiKey(String principal, String key) {
     if (principal.isBlank() || key.isBlank()) {

@@ -11,7 +11,18 @@ public final class ApiKeys {
   private final List<AuthenticatedCaller> callers = new ArrayList<>();
   private final List<byte[]> hashes = new ArrayList<>();
 
+  /**
+   * Adds a key of a principal, who may have it already.
+   *
+   * @throws IllegalArgumentException if another principal has it
+   */
   public void add(String principal, String key) {
+    AuthenticatedCaller owner = caller(key);
+    if (owner != null && !owner.principal().equals(principal)) {
+      throw new IllegalArgumentException(
+          "%s and %s have the same API key; give each its own"
+              .formatted(owner.principal(), principal));
+    }
     callers.add(AuthenticatedCaller.trusted(principal));
     hashes.add(Digests.sha256(key));
   }
