@@ -28,6 +28,10 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -361,9 +365,63 @@ class MainTest {
         all.addAll(List.of("--store", "sqlite:" + file));
       }
       assertThat(error(3, all.toArray(String[]::new)))
-          .contains("There is no store " + file, "--store")
+          .contains("There is no store sqlite:" + file, "--store")
           .hasLineCount(1);
       assertThat(directory).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void aPostgresSchemaThatIsMissingIsRefusedByThoseThatReadOrEraseAndNotCreated() {
+    PostgresServer server = PostgresServer.shared();
+    String empty = server.newDatabase();
+    String typo = empty + "?currentSchema=fermta";
+    String copy = directory.resolve("copy.jsonl").toString();
+    for (String store : List.of(typo, empty)) {
+      String before = catalog(server, empty);
+      for (String[] command :
+          new String[][] {
+            {"check"},
+            {"runs"},
+            {"replay"},
+            {"verify"},
+            {"erase", "--principal", "ann"},
+            {"erase", "--run", "quote/a.b"},
+            {"export", copy, "--run", "quote/a.b"},
+            {"record", copy, "--run", "quote/a.b"},
+            {"fork", "quote/a.b", "--at", "1"},
+            {"graph", "quote", "--run", "a.b"},
+            {"serve", "--port", "0", "--store", "memory", "--accept-handles-of", store}
+          }) {
+        List<String> all = new ArrayList<>(List.of(command));
+        if (!all.contains("--store")) {
+          all.addAll(List.of("--store", store));
+        }
+        assertThat(error(3, all.toArray(String[]::new)))
+            .contains(
+                "There is no store", Store.parse(store).toString(), "--store", "currentSchema")
+            .hasLineCount(1);
+        assertThat(catalog(server, empty)).as("after %s", all).isEqualTo(before);
+        assertThat(directory).isEmptyDirectory();
+      }
+    }
+  }
+
+  /** The schemas of a database, and its tables outside the catalog. */
+  private static String catalog(PostgresServer server, String address) {
+    String all =
+        """
+        SELECT concat_ws('; ', (SELECT string_agg(nspname, ', ' ORDER BY 1) FROM pg_namespace),
+          (SELECT string_agg(tablename, ', ' ORDER BY 1) FROM pg_tables
+           WHERE schemaname NOT IN ('pg_catalog', 'information_schema')))
+        """;
+    try (Connection connection = server.connect(PostgresServer.database(address));
+        Statement statement = connection.createStatement();
+        ResultSet row = statement.executeQuery(all)) {
+      row.next();
+      return row.getString(1);
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -118,11 +118,23 @@ public final class Store {
   }
 
   /**
-   * Opens the store to read its journals. Hosts that share the store may have it open meanwhile; it
-   * must not be open elsewhere otherwise. Nothing can be written to a store that can be shared.
+   * Whether the store was created: its file is there, or its schema and tables are. Nothing is
+   * created or changed. A store in memory or in a key-value store always exists, as an empty one
+   * needs no place.
    *
-   * @throws StoreException if the store is in use by a host that does not share it, or cannot be
-   *     used
+   * @throws StoreException if the store cannot be reached
+   */
+  public boolean exists() {
+    return source.exists();
+  }
+
+  /**
+   * Opens a store that exists to read its journals. Hosts that share the store may have it open
+   * meanwhile; it must not be open elsewhere otherwise. Nothing can be written to a store that can
+   * be shared.
+   *
+   * @throws StoreException if there is no such store, it is in use by a host that does not share
+   *     it, or cannot be used
    */
   public OpenStore openToRead() {
     return source.openToRead();

@@ -12,6 +12,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -262,6 +263,12 @@ final class PostgresSchema {
   PostgresSchema(PostgresAddress address, Connection connection) {
     this.address = address;
     this.connection = connection;
+  }
+
+  /** Whether the schema of a connection is there and has a table of a store, damaged or not. */
+  static boolean exists(Connection connection) throws SQLException {
+    List<String> tables = Sql.list(connection, TABLES, row -> row.getString(1));
+    return !Collections.disjoint(tables, PARTS.tables());
   }
 
   /** The version of the tables that are there, 0 if there are none. */

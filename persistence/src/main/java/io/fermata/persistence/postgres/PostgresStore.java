@@ -32,7 +32,17 @@ public final class PostgresStore implements StoreSource {
   /** A host that shares the store and takes no shard can write nothing. */
   @Override
   public OpenStore openToRead() {
+    requirePresent();
     return openShared();
+  }
+
+  @Override
+  public boolean exists() {
+    try (Connection connection = PostgresSource.forClaim(address).getConnection()) {
+      return PostgresSchema.exists(connection);
+    } catch (SQLException failed) {
+      throw PostgresFailure.explain(address, failed);
+    }
   }
 
   private OpenStore open(PostgresClaim claim, PostgresShards shards) {

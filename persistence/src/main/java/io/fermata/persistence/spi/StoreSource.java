@@ -26,13 +26,39 @@ public interface StoreSource {
   default OpenStore openShared() {
     throw new StoreException(
         this
-            + " cannot be shared by the hosts of a cluster, which need a PostgreSQL store; name one,"
-            + " such as postgres://user@host/database, or start one host without a cluster");
+            + " cannot be shared by the hosts of a cluster, which need a PostgreSQL store; name"
+            + " one, such as postgres://user@host/database, or start one host without a cluster");
   }
 
-  /** Opens the store to read its journals, while hosts that share it may have it open. */
+  /**
+   * Opens the store to read its journals, while hosts that share it may have it open.
+   *
+   * @throws StoreException if there is no such store, or it cannot be used
+   */
   default OpenStore openToRead() {
+    requirePresent();
     return open();
+  }
+
+  /**
+   * Whether the store was created, see {@link io.fermata.persistence.Store#exists}.
+   *
+   * @throws StoreException if it cannot be reached
+   */
+  default boolean exists() {
+    return true;
+  }
+
+  /**
+   * Requires that the store was created.
+   *
+   * @throws StoreException if there is no such store, or it cannot be reached
+   */
+  default void requirePresent() {
+    if (!exists()) {
+      throw new StoreException(
+          "There is no store %s; name another, or start a host, which creates it".formatted(this));
+    }
   }
 
   /**

@@ -4,6 +4,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sql.OpenSqlStore;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -56,6 +57,11 @@ public final class SqliteStore implements StoreSource {
       inode.release();
       throw refused;
     }
+  }
+
+  @Override
+  public boolean exists() {
+    return Files.exists(file);
   }
 
   @Override

@@ -2,8 +2,6 @@ package io.fermata.cli;
 
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.DataKeys;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
@@ -69,14 +67,15 @@ public final class StoreOption {
   /**
    * Requires that a store exists.
    *
-   * @throws UnusableException if its file is missing
+   * @throws UnusableException if it does not
    */
   static Store present(Store store) {
-    String name = store.toString();
-    if (name.startsWith(SQLITE) && !Files.exists(Path.of(name.substring(SQLITE.length())))) {
+    if (!store.exists()) {
+      String name = store.toString();
       throw new UnusableException(
-          "There is no store %s; name one with --store, or create it with serve"
-              .formatted(name.substring(SQLITE.length())));
+          "There is no store %s; name one with --store%s, or create it with serve"
+              .formatted(
+                  name, name.startsWith(POSTGRES) ? " and its schema with currentSchema=" : ""));
     }
     return store;
   }

@@ -269,6 +269,11 @@ public final class FaultyStore implements StoreSource {
     return faulty(inner.openToRead());
   }
 
+  @Override
+  public boolean exists() {
+    return inner.exists();
+  }
+
   /** The earliest moment between these for which a session waits. */
   OptionalLong nextDue(Instant after, Instant until) {
     OpenStore store = opened;
