@@ -114,7 +114,7 @@ final class MemoryJournal {
     snapshots.headMap(sequenceNr, false).clear();
   }
 
-  /** The snapshots of what follows know it too. */
+  /** The snapshots of what follows contain it, too. */
   private void forgetUpTo(long sequenceNr) {
     records.headMap(sequenceNr, true).clear();
     snapshots.clear();

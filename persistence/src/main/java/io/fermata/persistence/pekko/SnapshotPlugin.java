@@ -52,17 +52,20 @@ final class SnapshotPlugin extends SnapshotStore {
 
   private CompletionStage<Optional<SelectedSnapshot>> used(
       String persistenceId, SerializedSnapshot found) {
-    SelectedSnapshot snapshot = found.read(serialization);
-    return use.isUsable(persistenceId, snapshot.snapshot())
-        ? CompletableFuture.completedFuture(Optional.of(snapshot))
-        : CompletableFuture.completedFuture(persistenceId)
-            .thenCompose(id -> journals.read(id, 1, Long.MAX_VALUE, 1))
-            .handle((first, failure) -> failure == null && begins(persistenceId, first))
-            .thenApply(
-                suffice ->
-                    suffice
-                        ? withoutSnapshot(persistenceId, "cannot be used").map(none -> snapshot)
-                        : Optional.of(snapshot));
+    Optional<SelectedSnapshot> read = Optional.of(found.read(serialization));
+    if (use.isUsable(persistenceId, read.get().snapshot())) {
+      return CompletableFuture.completedFuture(read);
+    }
+    return journals
+        .read(persistenceId, 1, Long.MAX_VALUE, 1)
+        .handle(
+            (first, failure) -> {
+              if (failure != null || !begins(persistenceId, first)) {
+                return read;
+              }
+              withoutSnapshot(persistenceId, "cannot be read without a key that this host lacks");
+              return Optional.empty();
+            });
   }
 
   /** Whether a journal begins with this entry; what a snapshot has replaced may be deleted. */
@@ -84,7 +87,7 @@ final class SnapshotPlugin extends SnapshotStore {
     throw new CompletionException(cause);
   }
 
-  /** A damaged snapshot is left aside: the entries alone suffice, or say what is missing. */
+  /** A snapshot is left aside: the entries alone suffice, or say what is missing. */
   private Optional<SerializedSnapshot> withoutSnapshot(String persistenceId, String why) {
     LOG.warn("The snapshot of {} {}; recovering from the entries alone", persistenceId, why);
     tips.recovers(persistenceId, JournalTip.NONE);

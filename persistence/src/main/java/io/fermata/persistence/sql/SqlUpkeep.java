@@ -271,7 +271,7 @@ public final class SqlUpkeep {
 
   /**
    * Deletes ends with everything before them. What was journaled after an end stays, but without
-   * the snapshots, which know it too.
+   * the snapshots, which contain it, too.
    */
   private static Portion forgetOver(Connection connection, SqlJournal journal, long now, int most)
       throws SQLException {
@@ -280,23 +280,24 @@ public final class SqlUpkeep {
     List<JournalEnd> over = ends(connection, journal.shards(), from, to, most);
     Map<String, SqlJournal.Promise> promises =
         promises(connection, journal, over.stream().map(SqlUpkeep::including).toList(), now);
-    Map<String, SqlEntries.UpTo> forgotten = new LinkedHashMap<>();
+    List<JournalEnd> forgotten = new ArrayList<>();
     List<SqlJournal.Promise> postponed = new ArrayList<>();
     for (JournalEnd end : over) {
       SqlJournal.Promise promise = promises.get(end.persistenceId());
       if (promise == null || promise.seq() > end.seq()) {
-        forgotten.merge(
-            end.persistenceId(),
-            new SqlEntries.UpTo(end.persistenceId(), end.seq()),
-            (one, other) -> one.seq() > other.seq() ? one : other);
+        forgotten.add(end);
       } else {
         String later = JournalTags.forget(JournalTags.sweepAt(promise.until()).orElseThrow());
         postponed.add(new SqlJournal.Promise(end.persistenceId(), end.seq() - 1, later));
       }
     }
     postpone(connection, from, to, postponed);
-    SqlEntries.forgetUpTo(connection, List.copyOf(forgotten.values()));
-    return new Portion(forgotten.size(), over.size() == most);
+    List<SqlEntries.UpTo> ends =
+        newest(forgotten, Map.of()).stream()
+            .map(end -> new SqlEntries.UpTo(end.persistenceId(), end.seq()))
+            .toList();
+    SqlEntries.forgetUpTo(connection, ends);
+    return new Portion(ends.size(), over.size() == most);
   }
 
   /** Before what follows the end, as it may itself be kept for longer. */

@@ -88,7 +88,7 @@ final class Steps {
     }
   }
 
-  /** A step that has succeeded was to do more, which is lost. */
+  /** A step wrote after it had succeeded; that is lost. */
   synchronized void refused(IllegalStateException refusal) {
     mistake = refusal;
   }

@@ -179,7 +179,7 @@ class ThrownTest {
               "Run %s: Step pay#1 is over; what it writes after that would be lost. %s"
                   .formatted(
                       probe.runState().runId(),
-                      "Return its stage from actAsync, or wait for it in act"));
+                      "Wait for it in the step, or return its stage from actAsync or compensateAsync"));
     } finally {
       logger.setLevel(usual);
       logger.detachAppender(log);

@@ -12,6 +12,6 @@ public interface Progress {
 
   default void streamed(Place place, String text) {}
 
-  /** A step that has succeeded was to do more, which is lost. Called on any thread. */
+  /** A step wrote after it had succeeded; that is lost. Called on any thread. */
   default void refused(IllegalStateException refusal) {}
 }

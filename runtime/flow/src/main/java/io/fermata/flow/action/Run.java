@@ -306,19 +306,11 @@ public final class Run<S extends Record> {
     if (closed) {
       IllegalStateException refusal =
           new IllegalStateException(
-              "Step %s is over; what it %s after that would be lost. %s"
-                  .formatted(effect.place(), does, waiting()));
+              "Step %s is over; what it %s after that would be lost. Wait for it in the step, or return its stage from actAsync or compensateAsync"
+                  .formatted(effect.place(), does));
       report(refusal);
       throw refusal;
     }
-  }
-
-  private String waiting() {
-    return switch (effect.kind()) {
-      case UNDO -> "Return its stage from compensateAsync, or wait for it in the compensation";
-      case REMIND -> "Wait for it in the reminder";
-      default -> "Return its stage from actAsync, or wait for it in act";
-    };
   }
 
   /** Nobody may read the exception, as it is thrown to a stage that was not returned. */
@@ -345,7 +337,7 @@ public final class Run<S extends Record> {
   /**
    * What the step has written; it may write no more.
    *
-   * @param succeeded whether its writes are committed: those that come later are missed then
+   * @param succeeded whether its writes are committed: later ones are reported then
    */
   public Input.Wrote close(boolean succeeded) {
     unreported = succeeded;

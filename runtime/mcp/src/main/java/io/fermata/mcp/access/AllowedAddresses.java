@@ -5,26 +5,19 @@ import java.net.UnknownHostException;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the hosts and origins that are allowed, in the form that requests have them. What no
  * request can have is refused: it would be allowed in vain.
  */
 public final class AllowedAddresses {
-  private static final Pattern NAME = Pattern.compile("[^\\s:/?#@*\\[\\]]+");
-  private static final Pattern NUMBERS = Pattern.compile("\\[[0-9a-f:.]+]");
-
-  /** What may surround a host: a scheme, a port, a path. */
-  private static final Pattern SURROUNDED =
+  /** Scheme, user, host, port, and what follows; names may have what URIs do not allow. */
+  private static final Pattern ADDRESS =
       Pattern.compile(
-          "(?:[a-z][a-z0-9+.-]*://)?(\\[[^\\]]*]|[^\\s:/?#@*\\[\\]]+)(?::\\d+)?(?:[/?#].*)?");
+          "(?:([a-z][a-z0-9+.-]*)://)?([^/?#@]*@)?(\\[[0-9a-f:.]+]|[^\\s:/?#@*\\[\\]]+)(?::(\\d{1,5}))?([/?#].*)?");
 
-  private static final Pattern ORIGIN =
-      Pattern.compile(
-          "([a-z][a-z0-9+.-]*)://(\\[[0-9a-f:.]+]|[^\\s:/?#@*\\[\\]]+)(?::(\\d{1,5}))?/?");
-
-  private static final Pattern LONGER_ORIGIN =
-      Pattern.compile("(?:([a-z][a-z0-9+.-]*)://)?(?:[^/?#@]*@)?([^\\s/?#@*]+)(?:[/?#].*)?");
+  private static final Pattern IPV6 = Pattern.compile("\\[[0-9a-f:.]+]");
 
   private AllowedAddresses() {}
 
@@ -37,17 +30,17 @@ public final class AllowedAddresses {
     String text = allowed.strip().toLowerCase(Locale.ROOT);
     boolean bare = text.indexOf(':') != text.lastIndexOf(':') && text.matches("[0-9a-f:.]+");
     String name = bare ? "[" + text + "]" : text;
-    if (isHost(name)) {
-      return canonical(name);
-    }
-    Matcher more = SURROUNDED.matcher(text);
-    if (more.matches() && isHost(more.group(1))) {
+    Matcher parts = ADDRESS.matcher(name);
+    String host = parts.matches() && parts.group(2) == null ? canonical(parts.group(3)) : "";
+    if (host.isEmpty()) {
       throw new IllegalArgumentException(
-          "The allowed host %s has more than a name: write %s".formatted(allowed, more.group(1)));
+          "The allowed host \"%s\" is not a host name: write one such as flows.example.com"
+              .formatted(allowed));
+    } else if (!parts.group(3).equals(name)) {
+      throw new IllegalArgumentException(
+          "The allowed host %s has more than a name: write %s".formatted(allowed, parts.group(3)));
     }
-    throw new IllegalArgumentException(
-        "The allowed host \"%s\" is not a host name: write one such as flows.example.com"
-            .formatted(allowed));
+    return host;
   }
 
   /**
@@ -56,42 +49,30 @@ public final class AllowedAddresses {
    * @throws IllegalArgumentException if it is not an origin
    */
   public static String origin(String allowed) {
-    String text = allowed.strip().toLowerCase(Locale.ROOT);
-    Matcher parts = ORIGIN.matcher(text);
-    if (parts.matches()) {
-      return origin(parts);
+    Matcher parts = ADDRESS.matcher(allowed.strip().toLowerCase(Locale.ROOT));
+    String meant = parts.matches() ? origin(parts) : null;
+    if (meant == null) {
+      throw new IllegalArgumentException(
+          "The allowed origin \"%s\" is not an origin: write one such as https://app.example.com"
+              .formatted(allowed));
     }
-    Matcher more = LONGER_ORIGIN.matcher(text);
-    if (more.matches()) {
-      String scheme = more.group(1) == null ? "https" : more.group(1);
-      Matcher meant = ORIGIN.matcher(scheme + "://" + more.group(2));
-      if (meant.matches()) {
-        throw new IllegalArgumentException(
-            "The allowed origin %s is not one: write %s".formatted(allowed, origin(meant)));
-      }
+    boolean path = parts.group(5) != null && !parts.group(5).equals("/");
+    if (parts.group(1) == null || parts.group(2) != null || path) {
+      throw new IllegalArgumentException(
+          "The allowed origin %s is not one: write %s".formatted(allowed, meant));
     }
-    throw new IllegalArgumentException(
-        "The allowed origin \"%s\" is not an origin: write one such as https://app.example.com"
-            .formatted(allowed));
+    return meant;
   }
 
-  private static String origin(Matcher parts) {
-    String scheme = parts.group(1);
-    String port = parts.group(3);
-    String site = scheme + "://" + parts.group(2);
-    boolean usual =
-        port == null
-            || ("http".equals(scheme) && "80".equals(port))
-            || ("https".equals(scheme) && "443".equals(port));
-    return usual ? site : site + ":" + port;
-  }
-
-  private static boolean isHost(String name) {
-    return NAME.matcher(name).matches() || (isNumeric(name) && !canonical(name).isEmpty());
-  }
-
-  private static boolean isNumeric(String name) {
-    return NUMBERS.matcher(name).matches();
+  /** Null if no request can have it. */
+  private static @Nullable String origin(Matcher parts) {
+    String scheme = parts.group(1) == null ? "https" : parts.group(1);
+    int usual = scheme.equals("https") ? 443 : scheme.equals("http") ? 80 : -1;
+    int port = parts.group(4) == null ? usual : Integer.parseInt(parts.group(4));
+    String host = parts.group(3);
+    return canonical(host).isEmpty() || port > 65_535
+        ? null
+        : scheme + "://" + host + (port == usual ? "" : ":" + port);
   }
 
   /**
@@ -100,7 +81,7 @@ public final class AllowedAddresses {
    */
   static String canonical(String host) {
     String name = host.toLowerCase(Locale.ROOT);
-    if (!isNumeric(name)) {
+    if (!IPV6.matcher(name).matches()) {
       return name;
     }
     try {

@@ -88,7 +88,10 @@ class AllowedAddressesTest {
                 assertThatThrownBy(() -> builder.allowedOrigins(wrong))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessage("The allowed origin %s is not one: write %s", wrong, meant));
-    for (String wrong : new String[] {"", "*", "https://*.example.com", "https://", "two words"}) {
+    for (String wrong :
+        new String[] {
+          "", "*", "https://*.example.com", "https://", "two words", "https://a:99999"
+        }) {
       assertThatThrownBy(() -> builder.allowedOrigins(wrong))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("\"" + wrong + "\" is not an origin");
@@ -101,6 +104,7 @@ class AllowedAddressesTest {
     "https://app.example.com:443,https://app.example.com",
     "HTTP://App.example.com:80/,http://app.example.com",
     "https://app.example.com:8443,https://app.example.com:8443",
+    "https://app.example.com:0443,https://app.example.com",
     "http://[fd00::5]:9,http://[fd00::5]:9",
     "chrome-extension://abcdef,chrome-extension://abcdef"
   })

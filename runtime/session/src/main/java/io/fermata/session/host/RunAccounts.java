@@ -109,7 +109,7 @@ public final class RunAccounts {
   }
 
   /** Tells the events of a run from those of the others in its session. */
-  private static final class Own {
+  static final class Own {
     private final String runId;
     private boolean own;
 

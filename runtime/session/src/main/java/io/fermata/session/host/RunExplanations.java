@@ -198,7 +198,7 @@ public final class RunExplanations {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
     }
     Survey survey = survey(key);
-    if (about == Explanation.About.WHY && survey.bytes > JournalPages.LONGEST_FORK) {
+    if (about == Explanation.About.WHY && survey.bytes > JournalPages.LONGEST_WHOLE) {
       return ToolReply.refused(HostError.RUN_TOO_LARGE);
     }
     Flow<?> flow = catalog.describing(key.flow(), survey.state);

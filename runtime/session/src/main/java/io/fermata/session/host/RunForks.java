@@ -61,13 +61,14 @@ public record RunForks(
     final String runId;
     final List<JournalEntry<Event>> entries = new ArrayList<>();
     Entry.@Nullable Owner owner;
-    boolean own;
+    final RunAccounts.Own own;
     long bytes;
 
     Source(String flow, String runId) {
       this.entityId = SessionKey.entityOf(flow, runId);
       this.flow = flow;
       this.runId = runId;
+      this.own = new RunAccounts.Own(runId);
     }
 
     /** The owner is that of the session: all its runs have the same. */
@@ -75,13 +76,7 @@ public record RunForks(
       Entry.Owner starter = entry.origin().owner();
       owner = starter == null ? owner : starter;
       JournalEntry<Event> next = entry.ofRun();
-      List<Event> events = new ArrayList<>();
-      for (Event event : next.events()) {
-        own = event instanceof Event.Started started ? started.runId().equals(runId) : own;
-        if (own) {
-          events.add(event);
-        }
-      }
+      List<Event> events = own.of(next);
       if (!events.isEmpty()) {
         bytes += size;
         requireShort();
@@ -91,11 +86,11 @@ public record RunForks(
     }
 
     private void requireShort() {
-      if (bytes > JournalPages.LONGEST_FORK) {
+      if (bytes > JournalPages.LONGEST_WHOLE) {
         throw new ForkException(
             HostError.RUN_TOO_LARGE.wireName(),
             "The journal of run %s of %s has more than %d MiB, so it cannot be forked; start a new run"
-                .formatted(runId, flow, JournalPages.LONGEST_FORK >> 20));
+                .formatted(runId, flow, JournalPages.LONGEST_WHOLE >> 20));
       }
     }
 

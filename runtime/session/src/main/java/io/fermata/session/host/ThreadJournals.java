@@ -176,11 +176,11 @@ final class ThreadJournals {
             1,
             entries,
             (read, stored) -> {
-              if (bytes.addAndGet(stored.payload().length) > JournalPages.LONGEST_FORK) {
+              if (bytes.addAndGet(stored.payload().length) > JournalPages.LONGEST_WHOLE) {
                 throw new ThreadException(
                     "thread_too_large",
                     "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
-                        .formatted(JournalPages.LONGEST_FORK >> 20));
+                        .formatted(JournalPages.LONGEST_WHOLE >> 20));
               }
               read.add(entry(entityId, stored).ofThread());
               return read;

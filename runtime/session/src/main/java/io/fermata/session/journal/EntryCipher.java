@@ -95,7 +95,7 @@ public final class EntryCipher {
     }
   }
 
-  /** Whether the key of encrypted bytes is there, as far as that can be told. */
+  /** Whether the key of encrypted bytes is there; true if they do not name one. */
   boolean hasKeyOf(byte[] encrypted) {
     int name = encrypted.length < 2 ? 0 : encrypted[1];
     if (name < 1 || encrypted.length < 2 + name) {

@@ -68,9 +68,9 @@ public final class EntryEncryption {
       return entry;
     }
     JsonNode tree = Encryption.tree(entry);
-    ArrayNode found = before.foundIn(tree);
+    ArrayNode found = before.foundIn(tree).addAll(secrets.foundIn(tree));
+    // Also what is only the beginning of one, in a text that was cut.
     secrets.add(found);
-    found = secrets.foundIn(tree);
     return found.isEmpty() ? entry : entry.ending(end.withSecrets(found));
   }
 

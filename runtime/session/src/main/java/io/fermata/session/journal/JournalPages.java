@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * {@link DamagedException}, so that a reader of many can continue with the others.
  */
 public final class JournalPages {
-  /** How many bytes of entries a fork may begin with, as it holds them all. */
-  public static final long LONGEST_FORK = 32 << 20;
+  /** How many bytes of entries are held at once by what needs them all. */
+  public static final long LONGEST_WHOLE = 32 << 20;
 
   private static final int PAGE = 100;
 

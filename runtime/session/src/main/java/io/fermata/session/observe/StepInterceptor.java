@@ -27,6 +27,6 @@ public interface StepInterceptor {
   /** The author's code threw outside of effects: a quick validator, a decision, a question text. */
   default void threw(Throwable thrown) {}
 
-  /** A step that has succeeded was to do more, which is lost. */
+  /** A step wrote after it had succeeded; that is lost. */
   default void refused(IllegalStateException refusal) {}
 }

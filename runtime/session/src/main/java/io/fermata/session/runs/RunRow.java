@@ -105,7 +105,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
             run.changedAt(),
             Set.copyOf(run.tags()),
             attributes)
-        .in(SessionKey.lookup(session), RunJson.name(status(run)), run.since());
+        .in(SessionKey.lookup(session), RunJson.name(status(run)), since(run));
   }
 
   private static RunInfo.Status status(RunState run) {
@@ -126,6 +126,23 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     boolean stopped =
         run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Halted);
     return stopped ? RunInfo.Status.STOPPED : RunInfo.Status.WAITING;
+  }
+
+  /** What waits is as old as the oldest of it, whatever other branches do meanwhile. */
+  private static long since(RunState run) {
+    return status(run) == RunInfo.Status.WAITING
+        ? run.places().values().stream()
+            .filter(at -> waiting(at.phase()))
+            .mapToLong(PlaceState::since)
+            .reduce(run.since(), Math::min)
+        : run.since();
+  }
+
+  private static boolean waiting(Phase phase) {
+    return phase instanceof Phase.Asking
+        || phase instanceof Phase.Showing
+        || phase instanceof Phase.Sleeping
+        || phase instanceof Phase.Awaiting;
   }
 
   private static List<RunInfo.Wait> waits(RunState run) {

@@ -2,6 +2,7 @@ package io.fermata.session.admin;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.visits;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -187,6 +188,38 @@ class RunsTest {
       assertThat(list(runs, working).get(0).since()).isEqualTo(first.since());
       now(runs.cancel("order", first.runId(), "ops"));
       assertThat(TestHost.code(now(call))).isEqualTo("run_cancelled");
+    }
+  }
+
+  @Test
+  void aQuestionIsAsOldAsItIsWhateverAnotherBranchDoesMeanwhile() {
+    Flow<Order> polling =
+        Flow.of("order", Order.class)
+            .description("Takes an order.")
+            .ask("ask_item", q -> q.question("item", "What?"))
+            .act("poll", run -> {})
+            .waitFor("wait", "poll")
+            .fork(START, f -> f.branch("ask_item").branch("poll").join("meet"))
+            .edge("ask_item", "meet")
+            .edge("poll", "wait")
+            .decide(
+                "wait", d -> d.when("enough", visits("poll").gte(9)).to("meet").otherwise("poll"))
+            .edge("meet", END)
+            .act("meet", run -> {})
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), polling)) {
+      String id = runId(host.client().start());
+      Runs runs = host.fermata().runs();
+      RunQuery waiting = RunQuery.ALL.statuses(Set.of(Status.WAITING));
+      soon(() -> assertFound(runs, waiting, id));
+      RunInfo before = list(runs, waiting).get(0);
+
+      now(host.fermata().signal("order", id, "poll", null, null));
+      soon(
+          () ->
+              assertThat(list(runs, waiting).get(0).changedAt()).isGreaterThan(before.changedAt()));
+
+      assertThat(list(runs, waiting).get(0).since()).isEqualTo(before.since());
     }
   }
 

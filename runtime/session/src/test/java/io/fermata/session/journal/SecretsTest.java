@@ -605,7 +605,7 @@ class SecretsTest {
 
   private static Flow<Charge> charge() {
     return Flow.of("pay", Charge.class)
-        .description("Charges a card when it is told to.")
+        .description("Charges a card on request.")
         .ask("ask", q -> q.question("card", "Card?"))
         .waitFor("wait", "go", "said")
         .edge(START, "ask")
@@ -645,6 +645,34 @@ class SecretsTest {
       assertThat(status(reply(host, "3", "start", "card", LICENCE))).isEqualTo("waiting");
     }
     silent(folder);
+  }
+
+  @Test
+  void theBeginningOfASecretInAReasonThatWasCutIsInNoFile() throws Exception {
+    Flow<Charge> flow =
+        Flow.of("pay", Charge.class)
+            .description("Charges a card in vain.")
+            .ask("ask", q -> q.question("card", "Card?"))
+            .waitFor("wait", "go", "said")
+            .act(
+                "charge",
+                run -> {
+                  throw new StepException("x".repeat(1_990) + run.get("card", String.class));
+                })
+            .edge(START, "ask")
+            .edge("ask", "wait")
+            .edge("wait", "charge")
+            .edge("charge", END)
+            .endOnFailure()
+            .compile();
+    try (Fermata host = host(flow, K1).start()) {
+      String runId = runId(reply(host, "1", "start", "card", CARD));
+      got(host.signal("pay", runId, "go", "now", null).toCompletableFuture());
+      eventually(() -> records() == 1);
+    }
+    new StoreFiles(folder)
+        .texts()
+        .forEach((file, text) -> assertThat(text).as(file).doesNotContain(CARD.substring(0, 6)));
   }
 
   @Test
