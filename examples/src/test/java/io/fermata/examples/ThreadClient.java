@@ -63,7 +63,9 @@ public final class ThreadClient {
   }
 
   public void answer(JsonNode question, String name, Object value) throws Exception {
-    post("/answers", Map.of("call", question.path("call").asText(), name, value));
+    String call = question.path("call").asText();
+    String id = question.path("id").asText();
+    post("/answers", Map.of("call", call, "question", id, name, value));
   }
 
   public JsonNode view() throws Exception {

@@ -162,15 +162,21 @@ public final class Conversation {
   }
 
   public Conversation approve(String call) {
-    return accept(new ThreadInput.Answer(call, "a1", true, null, null, "ann", now));
+    return accept(new ThreadInput.Answer(call, null, "a1", true, null, null, "ann", now));
   }
 
   public Conversation deny(String call, @Nullable String reason) {
-    return accept(new ThreadInput.Answer(call, "a1", false, null, reason, "ann", now));
+    return accept(new ThreadInput.Answer(call, null, "a1", false, null, reason, "ann", now));
   }
 
   public Conversation answer(String call, String answerId, JsonNode answers) {
-    return accept(new ThreadInput.Answer(call, answerId, null, answers, null, "ann", now));
+    return accept(new ThreadInput.Answer(call, null, answerId, null, answers, null, "ann", now));
+  }
+
+  /** An answer to the question of this id alone. */
+  public Conversation answer(String call, String question, String answerId, JsonNode answers) {
+    return accept(
+        new ThreadInput.Answer(call, question, answerId, null, answers, null, "ann", now));
   }
 
   public Conversation report(String child, long number, boolean failed, String text) {

@@ -190,6 +190,25 @@ class AgentToolTest {
   }
 
   @Test
+  void anAnswerNamesTheQuestionThatTheUserSawAndIsNotTakenForAnother() {
+    JsonNode asking = call("\"action\":\"send\",\"message\":\"my expenses\"");
+    String answer =
+        """
+        "action":"answer","call":"%s","question":"%s","answers":{"approved":true},"""
+                .formatted(
+                    asking.at("/questions/0/call").asText(), asking.at("/questions/0/id").asText())
+            + thread(asking);
+    JsonNode next = call(answer);
+    assertThat(next.path("status").asText()).isEqualTo("asking");
+
+    assertThat(call(answer).path("code").asText()).isEqualTo("no_open_question");
+
+    JsonNode status = call("\"action\":\"status\"," + thread(asking));
+    assertThat(status.path("questions")).isEqualTo(next.path("questions"));
+    assertThat(next.path("questions")).isNotEqualTo(asking.path("questions"));
+  }
+
+  @Test
   void aToolDeletesNoThreadOfAnotherAgent() {
     JsonNode other =
         client("alice")

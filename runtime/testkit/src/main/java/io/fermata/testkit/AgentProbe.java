@@ -188,8 +188,10 @@ public final class AgentProbe implements AutoCloseable {
       @Nullable String reason) {
     List<Threads.Question> open = view().questions();
     check(!open.isEmpty(), "an open question");
+    Threads.Question asked = open.get(0);
     Threads.Answer answer =
-        new Threads.Answer(open.get(0).call(), "answer-" + ++calls, approved, answers, reason);
+        new Threads.Answer(
+            asked.call(), asked.id(), "answer-" + ++calls, approved, answers, reason);
     return call(what, host -> host.answer(Probe.TESTER, threadId(), answer));
   }
 

@@ -38,7 +38,7 @@ record RecordedThreadInputs(
     } else if (first instanceof ThreadEvent.CallAnswered e) {
       inputs.add(
           new ThreadInput.Answer(
-              e.call(), e.answerId(), e.approved(), e.answers(), e.reason(), e.by(), at));
+              e.call(), null, e.answerId(), e.approved(), e.answers(), e.reason(), e.by(), at));
     } else if (first instanceof ThreadEvent.CallBegan e) {
       inputs.add(new ThreadInput.FlowChanged(e.call(), at));
     } else if (first instanceof ThreadEvent.ChildStatusChanged e) {

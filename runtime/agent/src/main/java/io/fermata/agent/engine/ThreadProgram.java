@@ -410,6 +410,11 @@ public final class ThreadProgram
       return failure(
           "no_open_question",
           "There is no open question about the call %s; %s".formatted(answer.call(), open(state)));
+    } else if (answer.question() != null && !answer.question().equals(call.questionId())) {
+      return failure(
+          "no_open_question",
+          "The question %s is not open, so nothing was answered; the call %s asks %s now. Read that question before you answer it"
+              .formatted(answer.question(), call.key(), call.questionId()));
     }
     boolean approval = call.phase() == CallState.Phase.APPROVING;
     StepFrame asking = state.frameOf(call.key());

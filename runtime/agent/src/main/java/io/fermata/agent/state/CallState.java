@@ -148,6 +148,14 @@ public record CallState(
     return phase == Phase.APPROVING || phase == Phase.ASKING;
   }
 
+  /**
+   * Names its open question. Each attempt asks at most one, so that a call which asks again, even
+   * for the same, has another one open.
+   */
+  public String questionId() {
+    return key() + ":" + attempt;
+  }
+
   public boolean approved() {
     return answer != null && Boolean.TRUE.equals(answer.approved());
   }

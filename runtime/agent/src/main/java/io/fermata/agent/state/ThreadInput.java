@@ -66,10 +66,12 @@ public sealed interface ThreadInput {
   /**
    * A person answers a question about a call.
    *
+   * @param question the id of the question that is answered; null for whatever the call asks now
    * @param answerId makes the answer idempotent; it names no other one
    */
   record Answer(
       String call,
+      @Nullable String question,
       String answerId,
       @Nullable Boolean approved,
       @Nullable JsonNode answers,

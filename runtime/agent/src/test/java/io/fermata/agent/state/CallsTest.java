@@ -645,6 +645,49 @@ class CallsTest {
   }
 
   @Test
+  void anAnswerToAnEarlierQuestionOfTheFlowIsNotTakenForTheNextOne() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> asking("approved");
+    talk.world().flowAnswer = answers -> asking("approved");
+    ObjectNode yes = Json.object().put("approved", true);
+    String first = talk.say("Go").run().state().open().get(0).questionId();
+
+    talk.answer("s1.0", first, "a1", yes).run();
+    String next = talk.state().open().get(0).questionId();
+    assertThat(next).isNotEqualTo(first);
+    int flowCalls = talk.world().flowCalls.size();
+
+    talk.answer("s1.0", first, "a2", yes);
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("no_open_question");
+    assertThat(Objects.requireNonNull(talk.refusal()).message()).contains(first, next);
+    talk.run();
+    assertThat(talk.world().flowCalls).hasSize(flowCalls);
+
+    // A repetition of the answer that was taken is none to another question.
+    talk.answer("s1.0", first, "a1", yes);
+    assertThat(talk.refusal()).isNull();
+
+    talk.crash().run();
+    assertThat(talk.state().open()).extracting(CallState::questionId).containsExactly(next);
+    talk.answer("s1.0", next, "a3", yes);
+    assertThat(talk.refusal()).isNull();
+  }
+
+  @Test
+  void theApprovalOfACallAndWhatItsFlowAsksAreDifferentQuestions() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE.approval("May I?"));
+    talk.world().flow = args -> asking("email");
+    String approval = talk.say("Go").run().state().open().get(0).questionId();
+
+    talk.approve("s1.0").run();
+    talk.answer("s1.0", approval, "a2", Json.object().put("email", "a@b.c"));
+
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("no_open_question");
+  }
+
+  @Test
   void anAnswerToSomethingThatNobodyAskedNamesWhatIsOpen() {
     model.call("one").say("Done.");
     Conversation talk = talk(tool("one").approval("May I?")).say("Go");
@@ -732,7 +775,8 @@ class CallsTest {
 
     talk.say("And now?");
     assertThat(talk.state().open()).extracting(CallState::key).containsExactly("s1.0", "s1.1");
-    talk.accept(new ThreadInput.Answer("s1.1", "b", true, null, null, "bob", talk.now())).run();
+    talk.accept(new ThreadInput.Answer("s1.1", null, "b", true, null, null, "bob", talk.now()))
+        .run();
     talk.approve("s1.0").run();
 
     assertThat(ran).containsExactly("two", "one");
@@ -1611,7 +1655,9 @@ class CallsTest {
     Conversation talk = talk(QUOTE.approval("May I?"));
 
     talk.say("Go")
-        .accept(new ThreadInput.Answer("s1.0", "a1", true, Json.object(), null, "ann", talk.now()))
+        .accept(
+            new ThreadInput.Answer(
+                "s1.0", null, "a1", true, Json.object(), null, "ann", talk.now()))
         .run();
 
     assertThat(talk.world().flowCalls).containsExactly("quote s1.0 {}");

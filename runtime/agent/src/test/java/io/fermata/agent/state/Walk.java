@@ -160,7 +160,8 @@ final class Walk {
   private void answer(CallState call) {
     String id = "a" + ++answers;
     if (call.phase() == CallState.Phase.APPROVING) {
-      talk.accept(new ThreadInput.Answer(call.key(), id, !stubborn, null, "so", "ann", talk.now()));
+      talk.accept(
+          new ThreadInput.Answer(call.key(), null, id, !stubborn, null, "so", "ann", talk.now()));
     } else {
       talk.answer(call.key(), id, Json.object().put("x", answers));
     }

@@ -687,6 +687,7 @@ public final class ThreadsApi extends JsonApi {
     Threads.Answer answer =
         new Threads.Answer(
             fields.needed("call"),
+            fields.text("question"),
             key == null ? UUID.randomUUID().toString() : key,
             fields.flag("approved"),
             fields.object("answers"),

@@ -7,10 +7,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
+import io.fermata.flow.Flow;
+import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Condition;
+import io.fermata.flow.schema.Computed;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.Wired;
@@ -183,7 +188,15 @@ public final class Desk implements AutoCloseable {
   private Agent desk() {
     Model model =
         ScriptedModels.serving(
-            Map.of("refund", "It is decided.", "work", "Worked.", "note", "Noted."),
+            Map.of(
+                "refund",
+                "It is decided.",
+                "work",
+                "Worked.",
+                "note",
+                "Noted.",
+                "expenses",
+                "All are decided."),
             "How can I help?");
     Tool refund =
         Tool.of("refund", "Pays back", (flow, args) -> "paid").approval("Pay the money back?");
@@ -202,9 +215,37 @@ public final class Desk implements AutoCloseable {
               flow.emitEvent("noted", Map.of("n", 1));
               return "kept";
             });
+    FlowTool expenses =
+        FlowTool.of("expenses", "Has expenses approved", expenses())
+            .resultMapper(run -> "paid " + run.values().path("paid").asText());
     return Agent.aiHuman(
-            "desk", Prompt.of("support", model).text("Help.").env("tone").tools(refund, work, note))
+            "desk",
+            Prompt.of("support", model)
+                .text("Help.")
+                .env("tone")
+                .tools(refund, work, note, expenses))
         .description("A support desk.");
+  }
+
+  /** Whether an expense is approved, and how many of them are paid. */
+  public record Expenses(@Nullable Boolean approved, @Computed @Nullable Integer paid) {}
+
+  /** Asks the same about two expenses. */
+  private static Flow<Expenses> expenses() {
+    return Flow.of("expenses", Expenses.class)
+        .description("Has expenses approved.")
+        .ask("decide", q -> q.question("approved", "Is the next expense approved?"))
+        .act("pay", Desk::pay)
+        .edge(Flow.START, "decide")
+        .edge("decide", "pay")
+        .decide("pay", d -> d.when(Condition.visits("pay").lt(2)).to("decide").otherwise(Flow.END))
+        .compile();
+  }
+
+  private static void pay(Run<Expenses> run) {
+    Integer before = run.state().paid();
+    int approved = Boolean.TRUE.equals(run.state().approved()) ? 1 : 0;
+    run.set("paid", (before == null ? 0 : before) + approved);
   }
 
   /** Shuts down gracefully and restarts on the same file, at another port. */

@@ -414,6 +414,42 @@ class ThreadsOverHttpTest {
         .contains("paid", "It is decided.");
   }
 
+  private static String answer(JsonNode question, boolean approved) {
+    return """
+        {"call":"%s","question":"%s","answers":{"approved":%s}}"""
+        .formatted(question.path("call").asText(), question.path("id").asText(), approved);
+  }
+
+  @Test
+  void anAnswerToAQuestionThatWasAnsweredMeanwhileIsNotTakenForTheNextOne() {
+    String thread = alice.thread();
+    String answers = thread + "/answers?wait=30";
+    JsonNode first = alice.says(thread, "my expenses, please").at("/thread/questions/0");
+
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "first-expense");
+    JsonNode next = keyed.post(answers, answer(first, true)).is(200).body();
+    JsonNode second = next.at("/questions/0");
+    assertThat(second.path("call")).isEqualTo(first.path("call"));
+    assertThat(second.path("question")).isEqualTo(first.path("question"));
+    assertThat(second.path("id")).isNotEqualTo(first.path("id"));
+
+    // From another tab, and from a button that was pressed twice.
+    for (boolean approved : List.of(false, true)) {
+      Desk.Said late = alice.post(answers, answer(first, approved)).is(409);
+      assertThat(late.code()).isEqualTo("no_open_question");
+      assertThat(late.body().at("/error/message").asText()).contains(second.path("id").asText());
+    }
+    // A request that is sent again, as its reply was lost, is the same answer.
+    JsonNode repeated = keyed.post(answers, answer(first, true)).is(200).body();
+    assertThat(repeated.path("questions")).isEqualTo(next.path("questions"));
+    assertThat(alice.get(thread).body().path("offset")).isEqualTo(next.path("offset"));
+
+    assertThat(alice.post(answers, answer(second, false)).is(200).body().path("status").asText())
+        .isEqualTo("resting");
+    assertThat(Desk.contents(alice.get(thread + "/messages").body().path("messages")))
+        .contains("paid 1", "All are decided.");
+  }
+
   @Test
   void whatDoesNotExistIsRefusedInsteadOfFindingNothing() {
     String thread = alice.thread();
@@ -622,7 +658,8 @@ class ThreadsOverHttpTest {
         "T/forks | {\"mode\":\"live\",\"agent\":\"nobody\"} | agent",
         "T/forks | {\"mode\":\"live\",\"agent\":\"clerk\"} | agent",
         "T/answers | {\"approved\":true} | call",
-        "T/answers | {\"call\":\"x\",\"approved\":\"yes\"} | approved"
+        "T/answers | {\"call\":\"x\",\"approved\":\"yes\"} | approved",
+        "T/answers | {\"call\":\"x\",\"question\":1,\"approved\":true} | question"
       })
   void whatDoesNotFitIsRefusedByName(String path, String body, String field) {
     Desk.Said said = alice.post(path.replace("T/", alice.thread() + "/"), body).is(400);

@@ -140,6 +140,7 @@ public final class ThreadJson {
     ArrayNode all = Json.object().putArray("questions");
     for (Threads.Question question : questions) {
       all.addObject()
+          .put("id", question.id())
           .put("call", question.call())
           .put("tool", question.tool())
           .put("approval", question.approval())

@@ -151,16 +151,30 @@ public interface Threads {
    * An answer to a thread's question about a call.
    *
    * @param call the call's key
+   * @param question the id of the {@linkplain Question question} that a person answers: if another
+   *     one is open meanwhile, the answer is refused; null for whatever the call asks when it
+   *     arrives
    * @param answerId the same for every repetition of the answer, and for no other one
    * @param approved whether the call is approved, if that is the question
    * @param answers the answers to a flow's questions, by field
    */
   record Answer(
       String call,
+      @Nullable String question,
       String answerId,
       @Nullable Boolean approved,
       @Nullable JsonNode answers,
-      @Nullable String reason) {}
+      @Nullable String reason) {
+    /** An answer to whatever the call asks when it arrives. */
+    public Answer(
+        String call,
+        String answerId,
+        @Nullable Boolean approved,
+        @Nullable JsonNode answers,
+        @Nullable String reason) {
+      this(call, null, answerId, approved, answers, reason);
+    }
+  }
 
   /** The status of a thread. */
   enum Status {
@@ -175,11 +189,12 @@ public interface Threads {
   /**
    * A question to a person about a call.
    *
+   * @param id of this question; the next one of the same call has another id
    * @param approval whether the question is to approve the call; otherwise the flow behind it asks
    * @param question for an approval {@code question}, {@code tool} and {@code arguments}; otherwise
    *     what a client of the flow would get
    */
-  record Question(String call, String tool, boolean approval, JsonNode question) {}
+  record Question(String id, String call, String tool, boolean approval, JsonNode question) {}
 
   /**
    * A call whose flow waits for a moment, a signal or another person.

@@ -55,9 +55,9 @@ public final class AgentAsTool {
 
       This tool talks with an agent. Call {"action":"send","message":"…"}, and send `threadId` back \
       in every later call of the conversation. Then read `status`. rest: tell the user `messages`. \
-      asking: show `questions` to the user and call {"action":"answer","threadId":"…","call":"…"} with \
-      "approved" or "answers"; never decide for them. working: call {"action":"status","threadId":"…"} \
-      later. error: do what `error` says.\
+      asking: show `questions` to the user and call {"action":"answer","threadId":"…","call":"…",\
+      "question":"<its id>"} with "approved" or "answers"; never decide for them. working: call \
+      {"action":"status","threadId":"…"} later. error: do what `error` says.\
       """;
 
   private static final String INSTRUCTIONS =
@@ -72,10 +72,11 @@ public final class AgentAsTool {
       - rest: the agent is done for now; `messages` is what was said since your message. Tell the user, \
       and send again when there is more to say. `code` says why it rests.
       - asking: people must decide. Show each of `questions` to the user; never decide for them. Then \
-      {"action":"answer","threadId":"…","call":"<call of the question>"} with "approved": true or \
-      false, and a "reason" if they gave one, where `approval` is true; else with "answers": the values \
-      by field, as `question` asks for them. An approval is decided by the user alone: a client that \
-      can show a form asks them in it, and for any other `hint` says so.
+      {"action":"answer","threadId":"…","call":"<call of the question>","question":"<id of the \
+      question>"} with "approved": true or false, and a "reason" if they gave one, where `approval` is \
+      true; else with "answers": the values by field, as `question` asks for them. An approval is \
+      decided by the user alone: a client that can show a form asks them in it, and for any other \
+      `hint` says so.
       - working: nothing is wrong, it takes longer. {"action":"status","threadId":"…"} waits for it again.
       - error: `error` says what is wrong and what to do next.
 
@@ -93,6 +94,7 @@ public final class AgentAsTool {
       Map.of(
           "message", "send",
           "call", "answer",
+          "question", "answer",
           "approved", "answer",
           "answers", "answer",
           "reason", "answer");
@@ -263,6 +265,7 @@ public final class AgentAsTool {
     Threads.Answer answer =
         new Threads.Answer(
             text(arguments, "call"),
+            arguments.path("question").textValue(),
             key == null ? UUID.randomUUID().toString() : key,
             approved.isBoolean() ? approved.booleanValue() : null,
             arguments.get("answers"),
@@ -504,6 +507,10 @@ public final class AgentAsTool {
     string(properties, "threadId", "The thread, as an earlier result named it; not to begin one");
     string(properties, "message", "What is said to the agent; with action send");
     string(properties, "call", "The call that a question is about; with action answer");
+    string(
+        properties,
+        "question",
+        "The id of the question that the user saw; refused if another one is open meanwhile");
     properties
         .putObject("approved")
         .put("type", "boolean")

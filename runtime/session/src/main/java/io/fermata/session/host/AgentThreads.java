@@ -328,6 +328,7 @@ public final class AgentThreads implements Threads {
         threadId,
         new ThreadInput.Answer(
             answer.call(),
+            answer.question(),
             answer.answerId(),
             answer.approved(),
             answer.answers(),

@@ -66,6 +66,7 @@ public final class ThreadViews {
             .map(
                 call ->
                     new Threads.Question(
+                        call.questionId(),
                         call.key(),
                         call.call().name(),
                         call.phase() == CallState.Phase.APPROVING,

@@ -105,7 +105,8 @@ class RemoteCallTest {
         new Request.OfThread(new ThreadInput.Post("key", Message.user("more"), List.of(), 5)),
         new Request.OfThread(new ThreadInput.Stop(5)),
         new Request.OfThread(new ThreadInput.Proceed(Side.A, 5)),
-        new Request.OfThread(new ThreadInput.Answer("s1.0", "x", true, answers, "fine", "ann", 5)),
+        new Request.OfThread(
+            new ThreadInput.Answer("s1.0", "s1.0:1", "x", true, answers, "fine", "ann", 5)),
         new Request.OfThread(new ThreadInput.Change(Set.of("b"), Map.of(), 5)),
         new Request.OfThread(new ThreadInput.Delete(5)),
         new Request.OfThread(new ThreadInput.FlowChanged("s1.0", 5)),
