@@ -191,7 +191,8 @@ public final class Chat implements AutoCloseable {
         answers.set(each.path("field").asText(), value);
       }
     }
-    return new Threads.Answer(asked.call(), UUID.randomUUID().toString(), null, answers, null);
+    return new Threads.Answer(
+        asked.call(), asked.id(), UUID.randomUUID().toString(), null, answers, null);
   }
 
   /** Asks until there is an answer of the question's type; null once the input has ended. */
@@ -236,6 +237,7 @@ public final class Chat implements AutoCloseable {
     String reason = line.replaceFirst("(?i)^no?\\b[ ,:]*", "");
     return new Threads.Answer(
         asked.call(),
+        asked.id(),
         UUID.randomUUID().toString(),
         approved,
         null,

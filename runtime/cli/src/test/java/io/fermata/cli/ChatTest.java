@@ -28,12 +28,14 @@ import io.fermata.agent.model.Model;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Questions;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.route.Condition;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.DisplayTool;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringReader;
 import java.io.StringWriter;
@@ -43,6 +45,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -184,6 +187,67 @@ class ChatTest {
             .compile();
 
     assertThat(chat(flow, "hi", "1984")).contains("Booked: {\"code\":\"1984\"}");
+  }
+
+  record Outlay(@Nullable Boolean approved) {}
+
+  @Test
+  void whatIsTypedForAQuestionThatWasAnsweredElsewhereIsNotTakenForTheNextOne() throws Exception {
+    Flow<Outlay> flow =
+        Flow.of("book", Outlay.class)
+            .description("Has expenses approved.")
+            .ask("decide", q -> q.question("approved", "Is the next expense approved?"))
+            .edge(START, "decide")
+            .decide(
+                "decide", d -> d.when(Condition.visits("decide").lt(2)).to("decide").otherwise(END))
+            .compile();
+    StringWriter screen = new StringWriter();
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(waiter(WAITER, FlowTool.of("book", "Books.", flow)))
+            .start()) {
+      Threads threads = host.threads();
+      String id =
+          now(threads.create(
+                  new Threads.NewThread("ann", "waiter", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      BufferedReader in =
+          new BufferedReader(new StringReader("hi\nno\nno\n")) {
+            private boolean answered;
+
+            @Override
+            public @Nullable String readLine() throws IOException {
+              String line = super.readLine();
+              if ("no".equals(line) && !answered) {
+                answered = true;
+                Threads.Question open = now(threads.get("ann", id)).questions().get(0);
+                ObjectNode yes = Json.object().put("approved", true);
+                now(
+                    threads.answer(
+                        "ann",
+                        id,
+                        new Threads.Answer(open.call(), open.id(), "elsewhere", null, yes, null)));
+                now(threads.settled("ann", id, Duration.ofSeconds(30)));
+              }
+              return line;
+            }
+          };
+      try (Chat chat = Chat.open(threads, "ann", id, in, new PrintWriter(screen))) {
+        chat.run();
+      }
+    }
+
+    assertThat(screen.toString())
+        .containsSubsequence(
+            "Is the next expense approved?",
+            "! The question",
+            "Is the next expense approved?",
+            "Booked: {\"approved\":false}");
+  }
+
+  private static <T> T now(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
   }
 
   private static String typed(String text, String schema) {
