@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
@@ -167,9 +168,17 @@ public final class Run<S extends Record> {
     return effect.attempt();
   }
 
-  /** The how-manieth pass this is, where the node lies in a loop. */
+  /**
+   * The how-manieth pass this is, where the node lies in a loop, as {@code visits} counts them in a
+   * condition: a correction takes back the passes that it forgets. In a compensation it is how
+   * often the run had come to the action, corrections and all, which may be more.
+   */
   public int visit() {
-    return effect.place().visit();
+    Place place = effect.place();
+    // What is undone may lie in a branch that is gone, or has been forgotten by a correction.
+    return effect.kind() == StepEffect.Kind.UNDO
+        ? place.visit()
+        : run.passes(place.branch(), place.node());
   }
 
   /**

@@ -29,7 +29,7 @@ final class Hooks {
     on(Event.Failed.class, Recorder::onRunFailed);
     on(Event.Ending.class, Recorder::onRunEnding);
     on(Event.Moved.class, Recorder::onNext);
-    on(Observation.Loop.class, (recorder, at, it) -> recorder.onLoop(at, it.moved()));
+    on(Observation.Loop.class, (recorder, at, it) -> recorder.onLoop(at, it.moved(), it.pass()));
     on(Event.Decided.class, Recorder::onDecision);
     on(Observation.Selected.class, (recorder, at, it) -> recorder.onSelected(at, it.decided()));
     on(Event.Forked.class, Recorder::onFork);

@@ -160,8 +160,12 @@ public record Observation(Occurrence moment, Fact fact) {
    */
   public record Join(Event.Joined joined, boolean list) implements Fact {}
 
-  /** The run went back along its graph, to a place before the moment's. */
-  public record Loop(Event.Moved moved) implements Fact {}
+  /**
+   * The run went back along its graph, to a place before the moment's.
+   *
+   * @param pass which pass begins there; those that a correction took back do not count
+   */
+  public record Loop(Event.Moved moved, int pass) implements Fact {}
 
   /** What a step waits for. */
   public enum Wait {

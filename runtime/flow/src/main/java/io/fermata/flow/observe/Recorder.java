@@ -121,8 +121,12 @@ public interface Recorder {
 
   default void onSubflowExit(Occurrence at, Event.Closed event) {}
 
-  /** The run went back along its graph, to a place before the moment's. */
-  default void onLoop(Occurrence at, Event.Moved event) {}
+  /**
+   * The run went back along its graph, to a place before the moment's.
+   *
+   * @param pass which pass begins there; those that a correction took back do not count
+   */
+  default void onLoop(Occurrence at, Event.Moved event, int pass) {}
 
   /** An action ended its flow early. */
   default void onBreak(Occurrence at, Event.Broken event) {}

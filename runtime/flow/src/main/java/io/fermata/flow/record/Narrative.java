@@ -484,10 +484,10 @@ public final class Narrative implements Recorder {
   }
 
   @Override
-  public void onLoop(Occurrence at, Event.Moved event) {
+  public void onLoop(Occurrence at, Event.Moved event, int pass) {
     Place to = event.to();
     account(at).pass(at.branch(), to.node());
-    say(at, "Pass " + to.visit() + " began at " + name(to.node()) + ".");
+    say(at, "Pass " + pass + " began at " + name(to.node()) + ".");
   }
 
   @Override

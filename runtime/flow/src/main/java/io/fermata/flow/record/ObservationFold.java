@@ -237,7 +237,8 @@ final class ObservationFold {
     } else if (event instanceof Event.Decided e) {
       add(place, selects(e, next) ? new Observation.Selected(e) : e);
     } else if (event instanceof Event.Moved e) {
-      add(place, loops(e) ? new Observation.Loop(e) : e);
+      int pass = after.passes(e.to().branch(), e.to().node());
+      add(place, loops(e, pass) ? new Observation.Loop(e, pass) : e);
     } else if (event instanceof Event.Joined e) {
       add(place, new Observation.Join(e, lists(e)));
       e.writes().forEach(write -> write(e.place(), Source.JOIN, write));
@@ -397,11 +398,11 @@ final class ObservationFold {
     return there != null && !forked(there) && e.to() == null;
   }
 
-  private boolean loops(Event.Moved e) {
+  private boolean loops(Event.Moved e, int pass) {
     if (graph != null && step(e.from()) != null) {
       return graph.leadsBack(e.from().node(), e.to().node());
     }
-    return e.to().visit() > e.from().visit();
+    return pass > 1 && e.to().visit() > e.from().visit();
   }
 
   // --- writes ---------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ final class PathTrace implements Recorder {
   }
 
   @Override
-  public void onLoop(Occurrence at, Event.Moved event) {
+  public void onLoop(Occurrence at, Event.Moved event, int pass) {
     onNext(at, event);
   }
 

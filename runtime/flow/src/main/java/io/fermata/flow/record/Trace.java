@@ -255,7 +255,7 @@ public final class Trace implements Recorder {
   }
 
   @Override
-  public void onLoop(Occurrence at, Event.Moved event) {
+  public void onLoop(Occurrence at, Event.Moved event, int pass) {
     came(at, event.to());
   }
 

@@ -4,6 +4,8 @@ import static io.fermata.flow.Driver.asked;
 import static io.fermata.flow.Driver.code;
 import static io.fermata.flow.Driver.failure;
 import static io.fermata.flow.Driver.result;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
@@ -25,6 +27,7 @@ import io.fermata.flow.event.Tagging;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
+import io.fermata.flow.route.Condition;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -170,6 +173,64 @@ class ActionTest {
             "act");
     talk.start();
     assertThat(ran).containsExactly("to test", "run-1", "run-1/act#1");
+  }
+
+  @Test
+  void aStepThatRunsAgainAfterACorrectionIsStillInItsFirstPass() {
+    Driver talk =
+        drive(
+            ask(
+                ask(talk(), "a")
+                    .act("pay", run -> ran.add("pass " + run.visit()))
+                    .compensate("pay", run -> ran.add("undo " + run.undoes())),
+                "b"),
+            "ask_a",
+            "pay",
+            "ask_b");
+    talk.start("a", "1");
+    assertThat(asked(talk.reset("a", "2"))).containsExactly("b");
+    assertThat(ran).containsExactly("pass 1", "undo run-1/pay#1", "pass 1");
+  }
+
+  @Test
+  void aFailedStepIsStillInItsFirstPassAfterACorrection() {
+    Driver talk =
+        drive(
+            ask(talk(), "a")
+                .act(
+                    "pay",
+                    run -> {
+                      ran.add("pass " + run.visit());
+                      if (run.state().a().equals("1")) {
+                        throw new StepException("Not so few.");
+                      }
+                    }),
+            "ask_a",
+            "pay");
+    assertThat(code(talk.start("a", "1"))).isEqualTo("step_failed");
+    assertThat(talk.reset("a", "2")).isInstanceOf(Outcome.Complete.class);
+    assertThat(ran).containsExactly("pass 1", "pass 1");
+  }
+
+  @Test
+  void aPassIsCountedAsInAConditionInABranchToo() {
+    Driver talk =
+        new Driver(
+            ask(talk(), "b")
+                .act("one", run -> ran.add("pass " + run.visit()))
+                .act("two", run -> {})
+                .act("after", run -> {})
+                .edge(START, "ask_b")
+                .fork("ask_b", f -> f.branch("one").branch("two").join("after"))
+                .edge("one", "after")
+                .edge("two", "after")
+                .decide(
+                    "after", d -> d.when(Condition.visits("one").lt(3)).to("ask_b").otherwise(END))
+                .compile());
+    talk.start("b", "1");
+    talk.proceed("b", "2");
+    assertThat(talk.proceed("b", "3")).isInstanceOf(Outcome.Complete.class);
+    assertThat(ran).containsExactly("pass 1", "pass 2", "pass 3");
   }
 
   @Test

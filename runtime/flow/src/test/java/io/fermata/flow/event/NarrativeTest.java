@@ -197,6 +197,23 @@ class NarrativeTest {
         .doesNotContain("The client gave passport = \"P-78\"");
   }
 
+  @Test
+  void aCorrectionIsNoPassOfALoop() {
+    Driver talk =
+        new Driver(
+            ask(ask(talk(), "a"), "b")
+                .edge(START, "ask_a")
+                .edge("ask_a", "ask_b")
+                .decide("ask_b", d -> d.when("go on", eq("b", "more")).to("ask_a").otherwise(END))
+                .compile());
+    talk.start("a", "1");
+    talk.reset("a", "2");
+    talk.proceed("b", "more");
+    assertThat(narrated(talk).text())
+        .contains("Pass 2 began at ask_a.")
+        .doesNotContain("Pass 3 began");
+  }
+
   private static FlowBuilder<Flows.Talk> again() {
     return ask(talk(), "a")
         .edge(START, "ask_a")

@@ -563,6 +563,7 @@ class RunObserverTest {
     Observed<Observation.Loop> loop = onlyObserved(observed(whole()), Observation.Loop.class);
     assertThat(loop.moment().step()).isEqualTo("ask_pin#1");
     assertThat(loop.fact().moved().to()).isEqualTo(new Place("ask_pin", 2));
+    assertThat(loop.fact().pass()).isEqualTo(2);
   }
 
   @Test
