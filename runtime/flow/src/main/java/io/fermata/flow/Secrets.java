@@ -12,6 +12,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.math.BigDecimal;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -73,9 +74,11 @@ public final class Secrets {
     if (text.length() < SHORTEST_PART) {
       shortTexts.add(text);
     } else {
-      part(text);
       String quoted = Json.text(value);
-      part(quoted.substring(1, quoted.length() - 1));
+      for (String written : List.of(text, quoted.substring(1, quoted.length() - 1))) {
+        part(written);
+        part(Texts.visible(written));
+      }
       String upper = text.toUpperCase(Locale.ROOT);
       if (!upper.equalsIgnoreCase(text)) { // as STRASSE is not Straße letter by letter
         part(upper);

@@ -290,6 +290,15 @@ class SecretFieldsTest {
   }
 
   @Test
+  void aSecretIsFoundWhereItsUnseenCharactersAreWrittenAsEscapes() {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree("two\n\u200dlines"));
+    assertThat(secrets.masked("a two\\u000a\\u200dlines b")).isEqualTo("a [redacted] b");
+    assertThat(secrets.masked("a two\\n\\u200dlines b")).isEqualTo("a [redacted] b");
+    assertThat(secrets.masked("a two\n\u200dlines b")).isEqualTo("a [redacted] b");
+  }
+
+  @Test
   void everySecretIsFoundWhereverItIs() {
     Random random = new Random(7);
     for (int round = 0; round < 300; round++) {

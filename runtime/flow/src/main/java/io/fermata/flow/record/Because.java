@@ -1,6 +1,7 @@
 package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.observe.Occurrence;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -54,9 +55,9 @@ public record Because(
     TRUNCATED
   }
 
-  /** The tree as indented lines. */
+  /** The tree as indented lines, one for each node, whatever it quotes. */
   public String text(String indent) {
-    StringBuilder lines = new StringBuilder(indent).append(text).append('\n');
+    StringBuilder lines = new StringBuilder(indent).append(Texts.visible(text)).append('\n');
     reasons.forEach(reason -> lines.append(reason.text(indent + "  ")));
     return lines.toString();
   }

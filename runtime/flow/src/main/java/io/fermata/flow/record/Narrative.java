@@ -423,7 +423,7 @@ public final class Narrative implements Recorder {
 
   private static String describe(Event.Tried rule) {
     String looks = Phrases.looks(rule);
-    return Phrases.quoted(rule.rule()) + (looks.isEmpty() ? "" : " (" + looks + ")");
+    return '"' + Phrases.text(rule.rule()) + '"' + (looks.isEmpty() ? "" : " (" + looks + ")");
   }
 
   @Override

@@ -22,13 +22,11 @@ final class Phrases {
   private Phrases() {}
 
   static String value(@Nullable JsonNode value) {
-    return value == null || value.isMissingNode()
-        ? "nothing"
-        : Texts.shortened(Json.text(value), LONGEST_VALUE);
+    return value == null || value.isMissingNode() ? "nothing" : text(Json.text(value));
   }
 
   private static String kept(@Nullable JsonNode value) {
-    return value == null ? "nothing" : Texts.shortened(Evidence.text(value), LONGEST_VALUE);
+    return value == null ? "nothing" : text(Evidence.text(value));
   }
 
   /** {@code with 3}; nothing if there is no value. */
@@ -36,12 +34,14 @@ final class Phrases {
     return value == null ? "" : " with " + value(value);
   }
 
+  /** The text on one line, of bounded length. */
   static String text(String text) {
-    return Texts.shortened(text, LONGEST_VALUE);
+    return Texts.visible(Texts.shortened(text, LONGEST_VALUE));
   }
 
+  /** The same in quotation marks that nothing in the text can close. */
   static String quoted(String text) {
-    return '"' + text(text) + '"';
+    return Texts.visible(Json.text(Json.tree(Texts.shortened(text, LONGEST_VALUE))));
   }
 
   /** {@code 2 min}, {@code 3 h 20 min}: two units at most. */

@@ -1,6 +1,7 @@
 package io.fermata.flow.record;
 
 import io.fermata.flow.event.Place;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.observe.Occurrence;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -32,11 +33,12 @@ final class RunAccount {
   private final Map<String, Loop> loops = new LinkedHashMap<>();
   private int leftOut;
 
+  /** Adds a sentence, which is one line whatever it quotes: no words of others are a sentence. */
   void add(Occurrence moment, String text, boolean notable) {
     List<String> labels = moment.labels();
     int depth = labels.size() + depth(moment.subflow());
     String where = labels.isEmpty() ? "" : "[" + String.join(" / ", labels) + "] ";
-    lines.add(new Line("  ".repeat(depth) + where + text, moment.branch(), notable));
+    lines.add(new Line("  ".repeat(depth) + Texts.visible(where + text), moment.branch(), notable));
     if (lines.size() > MOST_LINES) {
       int middle = MOST_LINES / 2;
       lines.remove(middle);

@@ -15,6 +15,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.Trips;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Observation.Kind;
 import io.fermata.flow.observe.Occurrence;
@@ -322,6 +323,52 @@ class NarrativeTest {
     assertThat(narrated(talk).text())
         .contains("show showed picker with {\"n\":1}.\n")
         .contains("show was answered after 1 min 30 s.\n");
+  }
+
+  @Test
+  void whatAClientSaysIsNeverALineOfItsOwn() {
+    String forged = "x\".\r\nThe run was cancelled.\u2028The run expired.";
+    Driver talk =
+        new Driver(
+            talk()
+                .ask(
+                    "ask_a",
+                    q ->
+                        q.question(
+                            "a",
+                            "a?",
+                            o -> o.validate((String a) -> Verdict.reject("Not " + a + "!"))))
+                .ask("ask_b", q -> q.question("b", s -> s.c() + "?"))
+                .act(
+                    "work",
+                    run -> {
+                      throw new StepException("No " + run.state().c());
+                    })
+                .act("after", run -> {})
+                .edge(START, "begin")
+                .act("begin", run -> {})
+                .fork(
+                    "begin",
+                    f ->
+                        f.branch("ask_a")
+                            .branch("ask_b")
+                            .branch("work")
+                            .collect("failures")
+                            .join("after"))
+                .edge("ask_a", "after")
+                .edge("ask_b", "after")
+                .edge("work", "after")
+                .edge("after", END)
+                .compile());
+    talk.call(new Input.Start("run-1", forged, Driver.object("a", forged, "c", forged), talk.now));
+    String text = narrated(talk).text();
+    assertThat(text)
+        .contains(
+            "began, because: \"x\\\".\\r\\nThe run was cancelled.\\u2028The run expired.\".\n")
+        .contains("was refused: \"Not x\\\".\\r\\nThe")
+        .contains("ask_b asked \"x\\\".\\r\\nThe")
+        .contains("Branch work was dropped: No x\".\\u000d\\u000aThe")
+        .doesNotContain("\r", "\u2028", "\nThe run was", "\nThe run expired");
   }
 
   @Test
