@@ -44,7 +44,9 @@ final class Explanation implements Recorder {
     private final Deque<String> lines = new ArrayDeque<>();
     private int length;
 
-    void add(String line) {
+    /** Adds a line, which is one whatever it quotes. */
+    void add(String text) {
+      String line = Texts.visible(text);
       lines.add(line);
       length += line.length() + 1;
       while (length - lines.getFirst().length() - 1 >= LONGEST) {

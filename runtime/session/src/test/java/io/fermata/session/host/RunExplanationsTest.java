@@ -2,8 +2,12 @@ package io.fermata.session.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.Flow;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.observe.Observation;
+import io.fermata.flow.observe.Occurrence;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.call.FlowCatalog;
@@ -14,12 +18,15 @@ import io.fermata.session.key.Handles;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** How much of a host's threads models take that ask about their runs. */
 class RunExplanationsTest {
+  record Order(String email) {}
+
   private final Queue<Runnable> waiting = new ArrayDeque<>();
 
   @Test
@@ -41,6 +48,28 @@ class RunExplanationsTest {
       assertThat(code(calls.get(0))).isEqualTo("invalid_arguments");
       assertThat(explanations.call(call).toCompletableFuture()).isNotDone();
     }
+  }
+
+  @Test
+  void whatAnExplanationQuotesIsNeverALineOfItsOwn() {
+    Flow<Order> flow =
+        Flow.of("order", Order.class)
+            .description("Takes an order.")
+            .ask("ask", q -> q.question("email", "Email?"))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .compile();
+    Explanation explanation = new Explanation(Explanation.About.ASKED, flow);
+    Occurrence moment =
+        new Occurrence(
+            "order", "s", "r", 1, 0, 1, new Place("ask", 1), Observation.Kind.ASK, null, false);
+    explanation.onEvent(
+        new Observation(
+            moment,
+            new Observation.Answer(
+                "email", Json.tree("x"), "No x\r\nAnswered paid: yes.", null, Map.of())));
+    assertThat(explanation.text(null))
+        .isEqualTo("Refused \"x\" for email: No x\\u000d\\u000aAnswered paid: yes.");
   }
 
   private static String code(CompletableFuture<ToolReply> call) {
