@@ -16,12 +16,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.NullNode;
+import io.fermata.flow.engine.Redecision;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.RunObserver;
 import io.fermata.flow.record.Trace;
@@ -41,7 +43,12 @@ import org.junit.jupiter.api.Test;
 class OptionalTest {
   /** Asks for a, and in the same breath for b, which may stay open. */
   private static FlowBuilder<Flows.Talk> askB(Consumer<QuestionOptions<Flows.Talk>> options) {
-    return talk().ask("ask", q -> q.question("a", "a?").question("b", "b?", options));
+    return askB(talk(), options);
+  }
+
+  private static FlowBuilder<Flows.Talk> askB(
+      FlowBuilder<Flows.Talk> flow, Consumer<QuestionOptions<Flows.Talk>> options) {
+    return flow.ask("ask", q -> q.question("a", "a?").question("b", "b?", options));
   }
 
   private static FlowBuilder<Flows.Talk> askB() {
@@ -213,6 +220,35 @@ class OptionalTest {
     assertThat(asked(talk.settle())).containsExactly("b");
     assertThat(asked(talk.proceed())).as("nobody got it").containsExactly("b");
     assertThat(talk.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  @Test
+  void aQuestionThatNobodyHasSeenIsPassedByWhoNamesIt() {
+    Driver talk =
+        drive(askB(talk().act("act", run -> {}), QuestionOptions::optional), "act", "ask");
+    talk.feed(new Input.Start("run-1", "to test", object(), talk.now++));
+    talk.feed(new Input.Unattended(talk.now++));
+    assertThat(asked(talk.settle())).containsExactly("a", "b");
+    Outcome done =
+        talk.call(
+            new Input.Continue(object("a", "1", "b", NullNode.getInstance()), true, talk.now++));
+    assertThat(result(done)).isEqualTo(object("a", "1"));
+    Redecision again = new Redecision(talk.program.flow(), Limits.DEFAULT);
+    for (Driver.Entry entry : talk.entries) {
+      assertThat(again.decide(entry.at(), entry.events())).as("%s", entry).isNull();
+    }
+  }
+
+  @Test
+  void aQuestionThatNobodyHasSeenIsNotPassedByWhoNamesAnother() {
+    Driver talk =
+        drive(askB(talk().act("act", run -> {}), QuestionOptions::optional), "act", "ask");
+    talk.feed(new Input.Start("run-1", "to test", object(), talk.now++));
+    talk.feed(new Input.Unattended(talk.now++));
+    talk.settle();
+    assertThat(asked(talk.call(new Input.Continue(object("a", "1"), true, talk.now++))))
+        .containsExactly("b");
+    assertThat(result(talk.proceed("b", "2"))).isEqualTo(object("a", "1", "b", "2"));
   }
 
   @Test

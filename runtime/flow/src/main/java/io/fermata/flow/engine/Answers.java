@@ -183,8 +183,9 @@ final class Answers {
    *
    * @param named what it names, be it without a value
    * @param filled what it gives a value for
+   * @param known whether its sender has seen what it names
    */
-  List<String> leftOpen(Set<String> named, Set<String> filled) {
+  List<String> leftOpen(Set<String> named, Set<String> filled, boolean known) {
     if (state.shown() != null) {
       return List.of();
     }
@@ -192,11 +193,14 @@ final class Answers {
     boolean concerned = named.isEmpty();
     for (PlaceState at : state.places().values()) {
       for (Event.Question question : PauseReport.asks(at) ? at.open() : List.<Event.Question>of()) {
-        concerned |= Paths.anyRelated(named, question.field());
+        boolean names = Paths.anyRelated(named, question.field());
+        concerned |= names;
         if (!Paths.anyRelated(filled, question.field())) {
           if (!question.optional()) {
             return List.of();
-          } else if (!(at.phase() instanceof Phase.Asking asking) || asking.seen()) {
+          } else if ((known && names)
+              || !(at.phase() instanceof Phase.Asking asking)
+              || asking.seen()) {
             left.add(question.field());
           }
         }

@@ -90,7 +90,7 @@ final class CallerInputs {
     List<String> left =
         passes && drive.retries()
             ? List.of()
-            : answers.leftOpen(updates.values().keySet(), filled.keySet());
+            : answers.leftOpen(updates.values().keySet(), filled.keySet(), next.toQuestions());
     if (news.isEmpty() && left.isEmpty() && !drive.canGoOn(passes)) {
       return new Program.Accepted<>(List.of());
     }

@@ -124,7 +124,7 @@ record RecordedInputs(
     if (e.left() != null) {
       ObjectNode named = updates(e.values());
       e.left().forEach(named::putNull);
-      inputs.add(new Input.Continue(named, e.at()));
+      inputs.add(new Input.Continue(named, true, e.at()));
     }
     if (e.values().isEmpty()) {
       inputs.add(new Input.Again(e.at()));

@@ -13,8 +13,17 @@ public sealed interface Input {
   /** Begins a run; an unfinished earlier one ends as abandoned. */
   record Start(String runId, String intent, ObjectNode updates, long at) implements Input {}
 
-  /** Answers the open pause and drives on; without updates it repeats or retries. */
-  record Continue(ObjectNode updates, long at) implements Input {}
+  /**
+   * Answers the open pause and drives on; without updates it repeats or retries.
+   *
+   * @param toQuestions whether its sender names the very questions that the updates are for, and so
+   *     has seen these
+   */
+  record Continue(ObjectNode updates, boolean toQuestions, long at) implements Input {
+    public Continue(ObjectNode updates, long at) {
+      this(updates, false, at);
+    }
+  }
 
   /** Shows what nobody has seen, and retries, but passes nothing. */
   record Again(long at) implements Input {}

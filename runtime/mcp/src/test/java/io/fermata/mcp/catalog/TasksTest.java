@@ -337,6 +337,53 @@ class TasksTest {
             .formatted(responses, round.path("requestState")));
   }
 
+  private static ObjectNode reply(JsonNode asks, String field, String value) {
+    return accepted(Json.object(), TaskClient.key(asks, field), field, value);
+  }
+
+  private static void leaveEmpty(ObjectNode responses, String key) {
+    responses.putObject(key).put("action", "accept").putObject("content");
+  }
+
+  record Article(String topic, String note) {}
+
+  @Test
+  void whatIsLeftEmptyInTheFormOfATaskIsPassedAtOnceAndItsKeyIsNotUsedAgain() throws Exception {
+    Flow<Article> flow =
+        Flow.of("article", Article.class)
+            .description("Writes.")
+            .longRunning()
+            .act("research", run -> {})
+            .ask(
+                "ask",
+                q ->
+                    q.question("topic", "About what?")
+                        .question("note", "Any wishes?", o -> o.optional()))
+            .edge(START, "research")
+            .edge("research", "ask")
+            .edge("ask", END)
+            .result(state -> state.topic() + " with " + state.note())
+            .compile();
+    try (Fermata writers =
+            Fermata.host()
+                .store(Store.memory())
+                .job(FlowTool.of("article", "Writes.", flow))
+                .start();
+        McpServer serving = McpServer.serving(writers).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.call("article", "{}"));
+      JsonNode asks = client.when(id, "input_required");
+      ObjectNode both = reply(asks, "topic", "cats");
+      leaveEmpty(both, TaskClient.key(asks, "note"));
+
+      client.update(id, both);
+
+      assertThat(client.get(id).path("inputRequests")).isEmpty();
+      assertThat(client.when(id, "completed").at("/result/content/0/text").asText())
+          .isEqualTo("cats with null");
+    }
+  }
+
   @Test
   void aCallerThatMayNotUseATaskIsNotNotifiedOfIt() throws Exception {
     try (Issuer issuer = Issuer.running(Issuer.ec("r1"));

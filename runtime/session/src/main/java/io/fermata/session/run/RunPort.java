@@ -356,7 +356,11 @@ public final class RunPort
           new Input.Postpone(
               request.updates().propertyStream().map(Map.Entry::getKey).collect(Collectors.toSet()),
               now);
-      case CONTINUE, STATUS, SIGNAL, FORK -> new Input.Continue(request.updates(), now);
+      case CONTINUE, STATUS, SIGNAL, FORK -> {
+        Request.Only only = request.only();
+        boolean toQuestions = only != null && only.asked() != null;
+        yield new Input.Continue(request.updates(), toQuestions, now);
+      }
     };
   }
 
