@@ -9,7 +9,6 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
-import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Program;
@@ -176,7 +175,7 @@ final class CallerInputs {
     List<Event> events = new ArrayList<>();
     for (Place place : state.inOrder()) {
       PlaceState at = state.at(place);
-      if (at.phase() instanceof Phase.Asking) {
+      if (PauseReport.asks(at)) {
         at.open().stream()
             .map(Event.Question::field)
             .filter(postpone.fields()::contains)

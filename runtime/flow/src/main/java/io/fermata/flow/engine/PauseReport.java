@@ -45,7 +45,7 @@ public final class PauseReport {
   }
 
   /** Whether a place's questions are open to answers. */
-  static boolean asks(PlaceState at) {
+  public static boolean asks(PlaceState at) {
     return at.phase() instanceof Phase.Asking || unchecked(at);
   }
 

@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a run has learned: its data, and what is needed to distinguish a fresh answer from an old
@@ -269,10 +270,24 @@ public record StateMemory(
         data, answers, PersistentMap.with(accepted, field, tick), written, left, bytes);
   }
 
-  /** Whether a field has a value that came after the node was last left. */
+  /**
+   * Whether a field has a value that came after the node was last left, and after its question was
+   * last left open.
+   */
   public boolean fresh(String field, String node) {
-    return Paths.filled(Paths.get(data, field))
-        && last(written, field) > left.getOrDefault(node, 0L);
+    Long since = since(field, node);
+    Answer answer = answers.get(field);
+    return since != null
+        && (answer == null || Paths.filled(answer.value()) || answer.tick() < since);
+  }
+
+  /** When a field got the value that it has; null if it has none since the node was last left. */
+  public @Nullable Long since(String field, String node) {
+    if (!Paths.filled(Paths.get(data, field))) {
+      return null;
+    }
+    long since = last(written, field);
+    return since > left.getOrDefault(node, 0L) ? Long.valueOf(since) : null;
   }
 
   /** Whether an answer is known here whose question has not accepted it yet. */

@@ -21,6 +21,7 @@ import io.fermata.session.key.HostError;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -255,7 +256,9 @@ public final class TaskMethods {
     Map<String, String> asked = view.asked();
     return asked.isEmpty()
         ? ElicitationForms.NONE
-        : ElicitationForms.of(view.reply().structured(), field -> asked.getOrDefault(field, field));
+        : ElicitationForms.of(
+            view.reply().structured(),
+            field -> Objects.requireNonNull(asked.get(field), () -> "No id of " + field));
   }
 
   /** The forms of the open questions that the client can show; none if it cannot show them all. */

@@ -9,6 +9,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
+import io.fermata.flow.QuestionOptions;
+import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.Events;
 import io.fermata.mcp.Issuer;
@@ -337,12 +339,129 @@ class TasksTest {
             .formatted(responses, round.path("requestState")));
   }
 
+  private static Verdict weighed(String answer) {
+    if (answer.equals("boom")) {
+      throw new IllegalStateException("The scales are broken");
+    }
+    return Verdict.accept();
+  }
+
+  private static CompletionStage<Verdict> weighedLater(String answer) {
+    return CompletableFuture.completedStage(weighed(answer));
+  }
+
   private static ObjectNode reply(JsonNode asks, String field, String value) {
     return accepted(Json.object(), TaskClient.key(asks, field), field, value);
   }
 
   private static void leaveEmpty(ObjectNode responses, String key) {
     responses.putObject(key).put("action", "accept").putObject("content");
+  }
+
+  record Order(String dish, String sauce) {}
+
+  /** Asks for a dish, and beside it for a sauce. */
+  private static Fermata orders(Consumer<QuestionOptions<Order>> dish) {
+    Flow<Order> flow =
+        Flow.of("order", Order.class)
+            .description("Takes an order.")
+            .longRunning()
+            .act("open", run -> {})
+            .ask("ask_dish", q -> q.question("dish", "Which dish?", dish))
+            .ask("ask_sauce", q -> q.question("sauce", "Which sauce?"))
+            .act("serve", run -> {})
+            .edge(START, "open")
+            .fork("open", f -> f.branch("ask_dish").branch("ask_sauce").join("serve"))
+            .edge("ask_dish", "serve")
+            .edge("ask_sauce", "serve")
+            .edge("serve", END)
+            .result(state -> state.dish() + " with " + state.sauce())
+            .compile();
+    return Fermata.host().store(Store.memory()).flow(flow).start();
+  }
+
+  private static String result(JsonNode completed) {
+    return completed.at("/result/structuredContent/result").asText();
+  }
+
+  @Test
+  void anAnswerThatCouldNotBeCheckedIsAskedForAgainUnderANewKeyAndTheTaskLives() throws Exception {
+    List<Consumer<QuestionOptions<Order>>> checks =
+        List.of(o -> o.validate(TasksTest::weighed), o -> o.validateAsync(TasksTest::weighedLater));
+    for (Consumer<QuestionOptions<Order>> check : checks) {
+      try (Fermata orders = orders(check);
+          McpServer serving = McpServer.serving(orders).port(0).start()) {
+        TaskClient client = new TaskClient(serving.endpoint());
+        String id = created(client.start("order"));
+        client.update(id, reply(client.when(id, "input_required"), "sauce", "salt"));
+        Set<String> keys = new HashSet<>();
+        for (String answer : List.of("boom", "boom", "soup")) {
+          JsonNode asks = client.when(id, "input_required");
+          assertThat(keys.add(TaskClient.key(asks, "dish"))).isTrue();
+          client.update(id, reply(asks, "dish", answer));
+        }
+
+        assertThat(result(client.when(id, "completed"))).isEqualTo("soup with salt");
+      }
+    }
+  }
+
+  @Test
+  void anAnswerBesideAQuestionWhoseCheckFailedIsTaken() throws Exception {
+    try (Fermata orders = orders(o -> o.validate(TasksTest::weighed));
+        McpServer serving = McpServer.serving(orders).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("order"));
+      JsonNode first = client.when(id, "input_required");
+      client.update(id, reply(first, "dish", "boom"));
+      JsonNode again = client.get(id);
+      assertThat(again.path("inputRequests")).hasSize(2);
+      assertThat(TaskClient.key(again, "sauce")).isEqualTo(TaskClient.key(first, "sauce"));
+
+      ObjectNode both = reply(again, "dish", "soup");
+      client.update(id, accepted(both, TaskClient.key(again, "sauce"), "sauce", "salt"));
+
+      assertThat(result(client.when(id, "completed"))).isEqualTo("soup with salt");
+    }
+  }
+
+  @Test
+  void aQuestionWhoseCheckFailedIsPutOffUnderANewKeyAndIsNotCheckedMeanwhile() throws Exception {
+    try (Fermata orders = orders(o -> o.validate(TasksTest::weighed));
+        McpServer serving = McpServer.serving(orders).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("order"));
+      client.update(id, reply(client.when(id, "input_required"), "dish", "boom"));
+      String key = TaskClient.key(client.get(id), "dish");
+
+      client.update(id, Json.object().set(key, Json.object().put("action", "cancel")));
+      JsonNode again = client.get(id);
+      String next = TaskClient.key(again, "dish");
+      assertThat(next).isNotEqualTo(key);
+
+      client.update(id, reply(again, "sauce", "salt"));
+      assertThat(TaskClient.key(client.get(id), "dish")).isEqualTo(next);
+      client.update(id, reply(client.get(id), "dish", "soup"));
+      assertThat(result(client.when(id, "completed"))).isEqualTo("soup with salt");
+    }
+  }
+
+  @Test
+  void aQuestionWhoseCheckFailedMayBeLeftOpenIfItIsOptional() throws Exception {
+    try (Fermata orders = orders(o -> o.optional().validate(TasksTest::weighed));
+        McpServer serving = McpServer.serving(orders).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("order"));
+      JsonNode first = client.when(id, "input_required");
+      ObjectNode both = reply(first, "dish", "boom");
+      client.update(id, accepted(both, TaskClient.key(first, "sauce"), "sauce", "salt"));
+      ObjectNode empty = Json.object();
+      leaveEmpty(empty, TaskClient.key(client.get(id), "dish"));
+
+      client.update(id, empty);
+
+      assertThat(result(client.when(id, "completed"))).isEqualTo("null with salt");
+    }
   }
 
   record Article(String topic, String note) {}

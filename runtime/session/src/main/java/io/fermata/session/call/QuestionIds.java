@@ -1,10 +1,10 @@
 package io.fermata.session.call;
 
-import io.fermata.flow.event.Event;
-import io.fermata.flow.event.Phase;
+import io.fermata.flow.engine.PauseReport;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StateMemory;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -23,22 +23,31 @@ public record QuestionIds(String runId, Map<String, String> names) {
     return run.runId().equals(runId) && names(run).entrySet().containsAll(names.entrySet());
   }
 
-  /** The ids of the open questions: the place of each, and when it was last asked again. */
+  /**
+   * The ids of the open questions: the place of each, and when it was last asked again or got an
+   * answer that could not be checked.
+   */
   public static Map<String, String> names(RunState run) {
     Map<String, String> names = new LinkedHashMap<>();
     run.places()
         .forEach(
             (place, at) -> {
-              if (at.phase() instanceof Phase.Asking) {
+              if (PauseReport.asks(at)) {
                 at.open()
-                    .forEach(question -> names.put(question.field(), name(question, place, at)));
+                    .forEach(
+                        question -> {
+                          String field = question.field();
+                          names.put(field, name(field, place, at, run.memory(place.branch())));
+                        });
               }
             });
     return names;
   }
 
-  private static String name(Event.Question question, Place place, PlaceState at) {
-    Long again = at.again().get(question.field());
-    return question.field() + "@" + place + (again == null ? "" : "." + again);
+  private static String name(String field, Place place, PlaceState at, StateMemory memory) {
+    long again = at.again().getOrDefault(field, 0L);
+    Long unchecked = memory.since(field, place.node());
+    long last = unchecked == null ? again : Math.max(again, unchecked);
+    return field + "@" + place + (last == 0 ? "" : "." + last);
   }
 }
