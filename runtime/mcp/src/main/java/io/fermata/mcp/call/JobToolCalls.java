@@ -464,7 +464,10 @@ public final class JobToolCalls {
           : now(replies.result(call.tool(), reply, request.revision()));
     }
 
-    /** A value that fits its form may still not fit its field; then the question is asked again. */
+    /**
+     * A value that fits its form may still not fit its field, or the run; then the question is
+     * asked again.
+     */
     private CompletionStage<RpcResult> answered(
         TaskRun run, TaskView view, ElicitationForms forms, ObjectNode answers) {
       return tasks
@@ -474,7 +477,16 @@ public final class JobToolCalls {
                 if (code(taken).equals("invalid_updates")) {
                   throw new UnansweredException(forms.asks());
                 }
-                return look(run);
+                return tasks
+                    .view(run)
+                    .thenCompose(
+                        now -> {
+                          if (TaskMethods.tooLarge(taken)
+                              && TaskMethods.stillAsked(view, now, answers)) {
+                            throw new UnansweredException(forms.asks());
+                          }
+                          return settle(run, now);
+                        });
               });
     }
 

@@ -2,6 +2,7 @@ package io.fermata.mcp.call;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.ToolScopes;
@@ -154,12 +155,42 @@ public final class TaskMethods {
     CompletionStage<Boolean> answered =
         filled.answers().isEmpty()
             ? CompletableFuture.completedFuture(false)
-            : tasks
-                .answer(run, filled.answers(), view.asked())
-                .thenApply(TaskMethods::requireAccepted);
+            : answer(run, view, filled.answers());
     return filled.postponed().isEmpty()
         ? answered
         : answered.thenCompose(done -> postpone(run, view, filled.postponed()));
+  }
+
+  private CompletionStage<Boolean> answer(TaskRun run, TaskView view, ObjectNode answers) {
+    return tasks
+        .answer(run, answers, view.asked())
+        .thenCompose(
+            taken ->
+                tooLarge(taken)
+                    ? tasks.view(run).thenApply(now -> requireTaken(taken, view, now, answers))
+                    : CompletableFuture.completedFuture(requireAccepted(taken)));
+  }
+
+  private static boolean requireTaken(
+      ToolReply taken, TaskView before, TaskView now, ObjectNode answers) {
+    if (stillAsked(before, now, answers)) {
+      throw RpcException.invalidParams(taken.structured().path("error").asText());
+    }
+    return requireAccepted(taken);
+  }
+
+  /**
+   * Whether answers were too much for the state of a run, or a step that followed them wrote it.
+   */
+  static boolean tooLarge(ToolReply taken) {
+    return taken.structured().path("code").asText().equals(ErrorCode.STATE_TOO_LARGE.wireName());
+  }
+
+  /** Whether all that was answered is asked as before, so that nothing of it was taken. */
+  static boolean stillAsked(TaskView before, TaskView now, ObjectNode answers) {
+    Map<String, String> answered = new LinkedHashMap<>(before.asked());
+    answered.keySet().removeIf(field -> !answers.has(field));
+    return now.asked().entrySet().containsAll(answered.entrySet());
   }
 
   /** The key of a request that was replied to is not used again. */

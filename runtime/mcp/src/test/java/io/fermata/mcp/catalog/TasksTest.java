@@ -12,6 +12,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.mcp.Events;
 import io.fermata.mcp.Issuer;
 import io.fermata.mcp.McpServer;
@@ -22,6 +23,7 @@ import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ToolHost;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.TaskView;
@@ -461,6 +463,64 @@ class TasksTest {
       client.update(id, empty);
 
       assertThat(result(client.when(id, "completed"))).isEqualTo("null with salt");
+    }
+  }
+
+  record Letter(String text) {}
+
+  private static Fermata letters() {
+    Flow<Letter> flow =
+        Flow.of("letter", Letter.class)
+            .description("Sends a letter.")
+            .longRunning()
+            .act("fold", run -> {})
+            .ask("ask_text", q -> q.question("text", "What shall it say?"))
+            .edge(START, "fold")
+            .edge("fold", "ask_text")
+            .edge("ask_text", END)
+            .result(Letter::text)
+            .compile();
+    return Fermata.host()
+        .store(Store.memory())
+        .job(FlowTool.of("letter", "Sends a letter.", flow))
+        .settings(Settings.DEFAULT.limits(new Limits(1_000, 100, 100, 32)))
+        .start();
+  }
+
+  @Test
+  void anAnswerThatMakesTheStateOfAJobTooLargeIsAskedForAgain() throws Exception {
+    try (Fermata letters = letters();
+        McpServer serving = McpServer.serving(letters).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint()).declaring(FORMS);
+      JsonNode round = client.waited("letter", "");
+      for (String text : List.of("x".repeat(2_000), "Hello")) {
+        assertThat(round.path("resultType").asText()).isEqualTo("input_required");
+        round =
+            client.waited(
+                "letter",
+                ",\"inputResponses\":%s,\"requestState\":%s"
+                    .formatted(reply(round, "text", text), round.path("requestState")));
+      }
+
+      assertThat(round.at("/content/0/text").asText()).isEqualTo("Hello");
+    }
+  }
+
+  @Test
+  void anAnswerThatMakesTheStateOfATaskTooLargeIsRefused() throws Exception {
+    try (Fermata letters = letters();
+        McpServer serving = McpServer.serving(letters).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.call("letter", "{}"));
+      JsonNode asks = client.when(id, "input_required");
+
+      Wired.Said refused = client.update(id, reply(asks, "text", "x".repeat(2_000)));
+      assertThat(refused.code()).isEqualTo(-32602);
+      assertThat(refused.message()).contains("1000 bytes");
+
+      client.update(id, reply(asks, "text", "Hello"));
+      assertThat(client.when(id, "completed").at("/result/content/0/text").asText())
+          .isEqualTo("Hello");
     }
   }
 
