@@ -76,25 +76,27 @@ public record CallRouter(
     }
     ReplyMode mode = call.takesTask() ? catalog.replyMode(call.tool()) : ReplyMode.WAITS;
     ToolCall sent = job == null ? call : begun(call);
-    return gateway.call(sent, mode, progress, trace).thenApply(reply -> whileConfined(sent, reply));
+    // Known before the call: hosts may agree on the version while the reply is under way.
+    String newer = catalog.newerThanAgreed(call.tool());
+    CompletionStage<ToolReply> replied = gateway.call(sent, mode, progress, trace);
+    return newer == null ? replied : replied.thenApply(reply -> whileConfined(sent, reply, newer));
   }
 
   /** Answers for a version on which no run starts yet may be right when runs start on it. */
-  private ToolReply whileConfined(ToolCall call, ToolReply reply) {
+  private static ToolReply whileConfined(ToolCall call, ToolReply reply, String newer) {
     boolean refused =
         reply.error()
             && reply.structured().path("code").asText().equals(INVALID_UPDATES)
             && call.arguments().path("action").asText().equals(CallAction.START.wireName());
-    String newer = refused ? catalog.newerThanAgreed(call.tool()) : null;
-    return newer == null
-        ? reply
-        : ToolReply.refused(
+    return refused
+        ? ToolReply.refused(
             HostError.ROLLING_OUT,
             "Not all hosts have %s yet. %s. The version that runs start on until then replies: %s"
                 .formatted(
                     newer,
                     HostError.ROLLING_OUT.repair(),
-                    reply.structured().path("error").asText()));
+                    reply.structured().path("error").asText()))
+        : reply;
   }
 
   /** The start of a job, whose run has a session of its own; a repeated call reaches that. */
