@@ -55,7 +55,7 @@ final class TokenEstimate {
     } else if (message instanceof AiMessage ai) {
       return bytes(ai.text())
           + bytes(ai.thinking())
-          + bytes(ai.attributes().toString())
+          + ai.attributes().values().stream().mapToLong(value -> bytes(String.valueOf(value))).sum()
           + ai.toolExecutionRequests().stream()
               .mapToLong(call -> bytes(call.name()) + bytes(call.arguments()))
               .sum();
