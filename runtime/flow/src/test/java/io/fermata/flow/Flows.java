@@ -5,6 +5,8 @@ import static io.fermata.flow.Flow.START;
 
 import io.fermata.flow.schema.Computed;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -30,6 +32,21 @@ public final class Flows {
 
   public static FlowBuilder<Talk> talk() {
     return Flow.of("talk", Talk.class).description("Talks.").neverExpire().result(talk -> talk);
+  }
+
+  /** Values of which one lies in another, in one of two orders. */
+  static Map<String, Object> overlapping(boolean reversed) {
+    List<String> paths = Arrays.asList("driver", "name", "driver.age");
+    List<Object> values = Arrays.asList(Map.of("age", 30, "name", "Bo"), "Ann", 31);
+    if (reversed) {
+      Collections.reverse(paths);
+      Collections.reverse(values);
+    }
+    Map<String, Object> all = new LinkedHashMap<>();
+    for (int i = 0; i < paths.size(); i++) {
+      all.put(paths.get(i), values.get(i));
+    }
+    return all;
   }
 
   /** A chain from START through the given nodes to END. */

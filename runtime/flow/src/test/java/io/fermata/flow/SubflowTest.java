@@ -23,8 +23,6 @@ import io.fermata.flow.route.Reducer;
 import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -141,17 +139,8 @@ class SubflowTest {
 
   @Test
   void whatGoesInAndComesOutIsTheSameInWhateverOrderItsMapIsIterated() {
-    Map<String, Object> whole = new LinkedHashMap<>();
-    whole.put("driver", Map.of("age", 30, "name", "Bo"));
-    whole.put("name", "Ann");
-    whole.put("driver.age", 31);
-    Map<String, Object> reversed = new LinkedHashMap<>();
-    List<String> paths = new ArrayList<>(whole.keySet());
-    Collections.reverse(paths);
-    paths.forEach(path -> reversed.put(path, whole.get(path)));
-
-    Driver one = mapped(whole);
-    Driver other = mapped(reversed);
+    Driver one = mapped(Flows.overlapping(false));
+    Driver other = mapped(Flows.overlapping(true));
     assertThat(other.journal).isEqualTo(one.journal);
     assertThat(other.state).isEqualTo(one.state);
     assertThat(one.state.data().at("/driver")).isEqualTo(object("age", 31, "name", "Bo"));

@@ -91,6 +91,17 @@ class ClusterThreadsTest extends ClusterOfHosts {
 
   record Parcel(@Nullable String receipt) {}
 
+  /** Calls a tool, and then says its result. */
+  private static Model calling(String tool, String says) {
+    ToolExecutionRequest call =
+        ToolExecutionRequest.builder().id("1").name(tool).arguments("{}").build();
+    return ScriptedModels.answering(
+        messages ->
+            messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
+                ? AiMessage.from(says + result.text())
+                : AiMessage.from(call));
+  }
+
   @Test
   void aThreadLearnsAtOnceOfASignalForItsFlowOnWhicheverHostsTheyAre() throws InterruptedException {
     FlowTool send =
@@ -103,14 +114,7 @@ class ClusterThreadsTest extends ClusterOfHosts {
                 .edge(Flow.START, "pay")
                 .edge("pay", Flow.END)
                 .compile());
-    ToolExecutionRequest call =
-        ToolExecutionRequest.builder().id("1").name("send").arguments("{}").build();
-    Model model =
-        ScriptedModels.answering(
-            messages ->
-                messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
-                    ? AiMessage.from("Sent: " + result.text())
-                    : AiMessage.from(call));
+    Model model = calling("send", "Sent: ");
     Agent desk = Agent.aiHuman("desk", Prompt.of("p", model).tools(send));
     InstantSource still = InstantSource.fixed(Instant.now());
     IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(desk).clock(still)));
@@ -159,14 +163,7 @@ class ClusterThreadsTest extends ClusterOfHosts {
                 .edge("read", Flow.END)
                 .result(Parcel::receipt)
                 .compile());
-    ToolExecutionRequest call =
-        ToolExecutionRequest.builder().id("1").name("count").arguments("{}").build();
-    Model model =
-        ScriptedModels.answering(
-            messages ->
-                messages.get(messages.size() - 1) instanceof ToolExecutionResultMessage result
-                    ? AiMessage.from("Counted: " + result.text())
-                    : AiMessage.from(call));
+    Model model = calling("count", "Counted: ");
     Agent desk = Agent.aiHuman("desk", Prompt.of("p", model).tools(count));
     IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(desk)));
     Threads.NewThread wanted =

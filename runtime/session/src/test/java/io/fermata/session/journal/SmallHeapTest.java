@@ -142,14 +142,7 @@ final class SmallHeapTest {
     String runId = "";
     String threadId = "";
     try (Fermata host = host(few)) {
-      var started = now(host.call(call("{\"action\":\"start\",\"intent\":\"x\"}"), progress -> {}));
-      runId = started.meta().at("/fermata~1run/runId").asText();
-      for (int i = 0; i < 3; i++) {
-        now(
-            host.call(
-                call("{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"a word\"}}"),
-                progress -> {}));
-      }
+      runId = spoken(host);
       Threads.NewThread thread =
           new Threads.NewThread("ann", "echo", null, Set.of(), Map.of(), List.of());
       threadId = now(host.threads().create(thread)).threadId();
@@ -290,19 +283,24 @@ final class SmallHeapTest {
     }
   }
 
+  /** The id of a run that was given a few words. */
+  private static String spoken(Fermata host) {
+    var started = now(host.call(call("{\"action\":\"start\",\"intent\":\"x\"}"), progress -> {}));
+    for (int i = 0; i < 3; i++) {
+      now(
+          host.call(
+              call("{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"a word\"}}"),
+              progress -> {}));
+    }
+    return started.meta().at("/fermata~1run/runId").asText();
+  }
+
   /** Writes a run that was given a large word again and again. */
   private String large(Path to, int entries) {
     Path few = folder.resolve("few.db");
     String runId = "";
     try (Fermata host = host(few)) {
-      var started = now(host.call(call("{\"action\":\"start\",\"intent\":\"x\"}"), progress -> {}));
-      runId = started.meta().at("/fermata~1run/runId").asText();
-      for (int i = 0; i < 3; i++) {
-        now(
-            host.call(
-                call("{\"action\":\"continue\",\"stateUpdates\":{\"word\":\"a word\"}}"),
-                progress -> {}));
-      }
+      runId = spoken(host);
     }
     String journal = SessionKey.entityOf("chat", runId);
     try (OpenStore store = Store.sqlite(to).open()) {
