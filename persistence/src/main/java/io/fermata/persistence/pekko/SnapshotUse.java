@@ -5,8 +5,8 @@ import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.actor.setup.Setup;
 
 /**
- * Tells the plugins of an actor system which snapshots its host can use. Any other is left aside
- * where the entries suffice.
+ * Which snapshots the host of an actor system can use. Any other is left aside where the entries
+ * suffice.
  */
 public final class SnapshotUse extends Setup {
   private static final SnapshotUse OF_ALL = new SnapshotUse((persistenceId, snapshot) -> true);

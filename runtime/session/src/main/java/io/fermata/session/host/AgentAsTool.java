@@ -57,8 +57,7 @@ public final class AgentAsTool {
       in every later call of the conversation. Then read `status`. rest: tell the user `messages`. \
       asking: show `questions` to the user and call {"action":"answer","threadId":"…","call":"…",\
       "question":"<its id>"} with "approved" or "answers"; never decide for them. working: call \
-      {"action":"status","threadId":"…"} later. error: do what `error` says.\
-      """;
+      {"action":"status","threadId":"…"} later. error: do what `error` says.""";
 
   private static final String INSTRUCTIONS =
       """
@@ -84,8 +83,7 @@ public final class AgentAsTool {
       - status: waits while the agent works, changes nothing, and repeats what was said since the user \
       last spoke.
       - stop: lets the agent rest at once; running work is cancelled.
-      - delete: ends the conversation and deletes it for good; only if the user wants that.\
-      """;
+      - delete: ends the conversation and deletes it for good; only if the user wants that.""";
 
   private static final List<String> ACTIONS = List.of("send", "status", "stop", "answer", "delete");
 

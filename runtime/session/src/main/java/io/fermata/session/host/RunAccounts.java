@@ -108,7 +108,7 @@ public final class RunAccounts {
     }
   }
 
-  /** Tells the events of a run from those of the others in its session. */
+  /** The events of a run, without those of the others in its session. */
   static final class Own {
     private final String runId;
     private boolean own;

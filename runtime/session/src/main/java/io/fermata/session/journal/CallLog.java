@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
  *     replies are not kept; a host that is cut off may send a call again long after others have
  *     followed it
  * @param open the ids of calls that are still being driven
- * @param ended which of them are calls of a run that has ended; null for none, or if they do not
- *     expire
+ * @param ended which of them are calls of a run that has ended; null if there are none, or none
+ *     expires
  */
 public record CallLog(
     Map<String, RunReply> replies, List<String> past, List<String> open, @Nullable OfEnded ended) {
