@@ -85,7 +85,7 @@ public final class Fold {
     if (fork != null && fork.origin().mode() != ForkOrigin.Mode.LIVE) {
       state.identity = state.identity.forked(after(state, fork, event));
     }
-    state.happens(event, () -> EVENTS.after(state, event));
+    EVENTS.after(state, event);
   }
 
   /** An event that happened at a place changes it, and when the run last changed. */
@@ -100,7 +100,6 @@ public final class Fold {
     state.identity = new RunState.Identity(e.runId(), e.version(), e.fingerprint(), e.intent());
     state.startedAt = e.at();
     state.changedAt = e.at();
-    state.since = e.at();
     state.moved(true);
     Place beginning = new Place(Place.START, 1);
     state.put(beginning, PlaceState.entered(e.at()).phase(new Phase.Leaving(null)));
@@ -211,7 +210,7 @@ public final class Fold {
 
   private static PlaceState attemptFailed(PlaceState at, Event.AttemptFailed e) {
     return at.phase() instanceof Phase.Working working
-        ? at.phase(new Phase.Working(working.field(), e.attempt(), e.retryAt()))
+        ? at.phase(working.failed(e.attempt(), e.retryAt()))
         : at;
   }
 
@@ -278,7 +277,6 @@ public final class Fold {
     state.identity = state.identity.forked(new RunState.Fork(e.origin(), known, List.of(), false));
     state.startedAt = e.at();
     state.changedAt = e.at();
-    state.since = e.at();
     state.done = List.of();
     Map<Place, PlaceState> places = new LinkedHashMap<>(state.places);
     places.replaceAll((place, at) -> at.forked(later));
@@ -594,8 +592,10 @@ public final class Fold {
   private static PlaceState stopped(PlaceState at, Event.Stopped e) {
     String checked = at.phase() instanceof Phase.Working working ? working.field() : null;
     String field = e.field() == null ? checked : e.field();
-    Phase before = at.phase() instanceof Phase.Halted halted ? halted.before() : at.phase();
-    return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field, before));
+    Phase.Halted halted = at.phase() instanceof Phase.Halted already ? already : null;
+    Phase before = halted == null ? at.phase() : halted.before();
+    long since = halted == null ? e.at() : halted.since();
+    return at.phase(new Phase.Halted(e.resume(), e.code(), e.message(), field, before, since));
   }
 
   private static void retried(Draft state, Event.Retried e) {
@@ -767,7 +767,6 @@ public final class Fold {
   private static void end(Draft state, Status status, long at) {
     state.status = status;
     state.changedAt = at;
-    state.since = at;
     state.places = Map.of();
   }
 }

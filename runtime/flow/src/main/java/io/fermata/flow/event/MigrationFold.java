@@ -65,15 +65,14 @@ final class MigrationFold {
         || phase instanceof Phase.Awaiting) {
       return new Phase.Entering();
     } else if (phase instanceof Phase.Working working && working.field() != null) {
-      return new Phase.Working(names.field(working.field()), working.attempt(), working.retryAt());
+      return working.checking(names.field(working.field()));
     } else if (phase instanceof Phase.Forked forked) {
       return forked(place, forked);
     } else if (phase instanceof Phase.Leaving leaving && leaving.to() != null) {
       return new Phase.Leaving(names.node(leaving.to()));
     } else if (phase instanceof Phase.Halted halted) {
       String field = halted.field() == null ? null : names.field(halted.field());
-      return new Phase.Halted(
-          halted.resume(), halted.code(), halted.message(), field, phase(place, halted.before()));
+      return halted.carried(field, phase(place, halted.before()));
     }
     return phase;
   }

@@ -50,8 +50,21 @@ public sealed interface Phase {
   /** It waits for a signal from outside. */
   record Awaiting(String signal) implements Phase {}
 
-  /** It waits for an effect, or until a failed one is due again. */
-  record Working(@Nullable String field, int attempt, @Nullable Long retryAt) implements Phase {}
+  /**
+   * It waits for an effect, or until a failed one is due again.
+   *
+   * @param since when the first attempt began
+   */
+  record Working(@Nullable String field, int attempt, @Nullable Long retryAt, long since)
+      implements Phase {
+    Working failed(int failed, long retry) {
+      return new Working(field, failed, retry, since);
+    }
+
+    Working checking(String renamed) {
+      return new Working(renamed, attempt, retryAt, since);
+    }
+  }
 
   /**
    * It waits for its branches.
@@ -116,8 +129,22 @@ public sealed interface Phase {
    * It cannot continue by itself.
    *
    * @param before what it was busy with
+   * @param since when it halted
    */
   record Halted(
-      Event.Resume resume, ErrorCode code, String message, @Nullable String field, Phase before)
-      implements Phase {}
+      Event.Resume resume,
+      ErrorCode code,
+      String message,
+      @Nullable String field,
+      Phase before,
+      long since)
+      implements Phase {
+    Halted carried(@Nullable String renamed, Phase busy) {
+      return new Halted(resume, code, message, renamed, busy, since);
+    }
+
+    Halted later(long millis) {
+      return new Halted(resume, code, message, field, before, since + millis);
+    }
+  }
 }

@@ -109,10 +109,12 @@ public record PlaceState(
 
   /** The same in a fork, so much later: what was being attempted is begun again. */
   PlaceState forked(long later) {
-    Phase again =
-        phase instanceof Phase.Working working
-            ? working.field() == null ? new Phase.Entering() : asking(false)
-            : phase;
+    Phase again = phase;
+    if (phase instanceof Phase.Working working) {
+      again = working.field() == null ? ENTERING : asking(false);
+    } else if (phase instanceof Phase.Halted halted) {
+      again = halted.later(later);
+    }
     return begun(again, attempts, base, since + later)
         .timed(
             deadline == null ? null : Long.valueOf(deadline + later),
@@ -185,7 +187,8 @@ public record PlaceState(
   PlaceState attempted(Event.Attempted attempted) {
     boolean again =
         phase instanceof Phase.Working before && Objects.equals(before.field(), attempted.field());
-    Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null);
+    long first = again ? ((Phase.Working) phase).since() : attempted.at();
+    Phase working = new Phase.Working(attempted.field(), attempted.attempt(), null, first);
     return begun(working, attempted.attempt(), again ? base : attempts, attempted.at());
   }
 

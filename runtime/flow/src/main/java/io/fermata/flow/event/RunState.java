@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
-import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -121,11 +120,9 @@ public record RunState(
   /**
    * When it began and was last changed.
    *
-   * @param since when it began to work, to wait or to move on, halted, or ended; neither attempts
-   *     after the first nor what comes meanwhile change it
    * @param tick the number of events folded so far
    */
-  public record Clock(long startedAt, long changedAt, long since, long tick) {}
+  public record Clock(long startedAt, long changedAt, long tick) {}
 
   /**
    * What is or may be undone.
@@ -177,7 +174,7 @@ public record RunState(
       new RunState(
           Status.NONE,
           new Identity("", 0, "", ""),
-          new Clock(0, 0, 0, 0),
+          new Clock(0, 0, 0),
           Map.of(),
           Map.of("", Branch.EMPTY),
           new Rollback(List.of(), List.of(), null),
@@ -192,7 +189,6 @@ public record RunState(
     draft.status = status;
     draft.identity = new Identity(runId, version, "", "");
     draft.changedAt = at;
-    draft.since = at;
     return draft.build();
   }
 
@@ -201,7 +197,6 @@ public record RunState(
     Draft draft = new Draft(this);
     draft.status = how;
     draft.changedAt = at;
-    draft.since = at;
     draft.places = Map.of();
     return draft.build();
   }
@@ -251,10 +246,6 @@ public record RunState(
 
   public long changedAt() {
     return clock.changedAt();
-  }
-
-  public long since() {
-    return clock.since();
   }
 
   public long tick() {
@@ -431,48 +422,6 @@ public record RunState(
     return copy;
   }
 
-  /** What a run does, as its places say; each is stronger than the next. */
-  private enum Doing {
-    WORKING,
-    HALTED,
-    WAITING,
-    MOVING;
-
-    static Doing of(Phase phase) {
-      if (phase instanceof Phase.Working) {
-        return WORKING;
-      } else if (phase instanceof Phase.Halted) {
-        return HALTED;
-      }
-      boolean waits =
-          phase instanceof Phase.Asking
-              || phase instanceof Phase.Showing
-              || phase instanceof Phase.Sleeping
-              || phase instanceof Phase.Awaiting;
-      return waits ? WAITING : MOVING;
-    }
-  }
-
-  /** How many places do what; counted once, however many events change some of them. */
-  private static final class Tally {
-    private final Map<Doing, Integer> places = new EnumMap<>(Doing.class);
-
-    void count(@Nullable PlaceState at, int by) {
-      if (at != null) {
-        places.merge(Doing.of(at.phase()), by, Integer::sum);
-      }
-    }
-
-    Doing doing() {
-      for (Doing doing : Doing.values()) {
-        if (places.getOrDefault(doing, 0) > 0) {
-          return doing;
-        }
-      }
-      return Doing.MOVING;
-    }
-  }
-
   /** A state under construction: the one before, with some parts replaced. */
   static final class Draft {
     private final RunState from;
@@ -480,7 +429,6 @@ public record RunState(
     Identity identity;
     long startedAt;
     long changedAt;
-    long since;
     Map<Place, PlaceState> places;
     Map<String, Branch> branches;
     List<Undo> done;
@@ -500,18 +448,12 @@ public record RunState(
 
     private @Nullable Map<String, Branch> ownBranches;
 
-    /** The places that the tally is of. */
-    private @Nullable Map<Place, PlaceState> counted;
-
-    private Tally tally = new Tally();
-
     private Draft(RunState from) {
       this.from = from;
       status = from.status;
       identity = from.identity;
       startedAt = from.startedAt();
       changedAt = from.changedAt();
-      since = from.since();
       tick = from.tick();
       places = from.places;
       branches = from.branches;
@@ -540,7 +482,6 @@ public record RunState(
       identity = NONE.identity;
       startedAt = 0;
       changedAt = 0;
-      since = 0;
       places = NONE.places;
       branches = NONE.branches;
       done = List.of();
@@ -564,47 +505,18 @@ public record RunState(
     }
 
     void put(Place place, PlaceState at) {
-      count(places.get(place), at);
       if (holdsOnly(places, place)) {
         places = Collections.singletonMap(place, at);
       } else {
         changePlaces().put(place, at);
       }
-      counted = places;
     }
 
     void remove(Place place) {
-      count(places.get(place), null);
       if (places.size() == 1 && places.containsKey(place)) {
         places = Map.of();
       } else {
         changePlaces().remove(place);
-      }
-      counted = places;
-    }
-
-    private void count(@Nullable PlaceState old, @Nullable PlaceState now) {
-      Tally all = tally();
-      all.count(old, -1);
-      all.count(now, 1);
-    }
-
-    @SuppressWarnings("ReferenceEquality") // these very places
-    private Tally tally() {
-      if (counted != places) {
-        tally = new Tally();
-        places.values().forEach(at -> tally.count(at, 1));
-        counted = places;
-      }
-      return tally;
-    }
-
-    /** An event happens, which may have the run do something else from then on. */
-    void happens(Event event, Runnable change) {
-      Doing before = tally().doing();
-      change.run();
-      if (status == Status.RUNNING && tally().doing() != before) {
-        since = event.at() == 0 ? changedAt : event.at();
       }
     }
 
@@ -657,7 +569,6 @@ public record RunState(
 
     /** Leaves every place of a branch and of those that branch off it; what is undone stays so. */
     void leave(String branch) {
-      counted = null;
       changePlaces()
           .keySet()
           .removeIf(place -> !place.undoes() && Place.within(place.branch(), branch));
@@ -669,7 +580,7 @@ public record RunState(
       return new RunState(
           status,
           identity,
-          new Clock(startedAt, changedAt, since, tick),
+          new Clock(startedAt, changedAt, tick),
           places,
           branches,
           rollback(),

@@ -128,14 +128,25 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     return stopped ? RunInfo.Status.STOPPED : RunInfo.Status.WAITING;
   }
 
-  /** What waits is as old as the oldest of it, whatever other branches do meanwhile. */
+  /** A status is as old as the oldest of what makes it, whatever other branches do meanwhile. */
   private static long since(RunState run) {
-    return status(run) == RunInfo.Status.WAITING
-        ? run.places().values().stream()
-            .filter(at -> waiting(at.phase()))
-            .mapToLong(PlaceState::since)
-            .reduce(run.since(), Math::min)
-        : run.since();
+    RunInfo.Status status = status(run);
+    long oldest = run.changedAt();
+    for (PlaceState at : run.places().values()) {
+      oldest = Math.min(oldest, since(status, at, oldest));
+    }
+    return oldest;
+  }
+
+  /** Since when a place does what makes a run's status; otherwise if it does not. */
+  private static long since(RunInfo.Status status, PlaceState at, long otherwise) {
+    Phase phase = at.phase();
+    return switch (status) {
+      case WORKING -> phase instanceof Phase.Working working ? working.since() : otherwise;
+      case STOPPED -> phase instanceof Phase.Halted halted ? halted.since() : otherwise;
+      case WAITING -> waiting(phase) ? at.since() : otherwise;
+      default -> otherwise;
+    };
   }
 
   private static boolean waiting(Phase phase) {
