@@ -36,6 +36,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -153,6 +154,63 @@ class OptionalTest {
 
   private static Verdict judged(String answer) {
     return answer.equals("bad") ? Verdict.reject("Bad.") : Verdict.accept();
+  }
+
+  /** An optional question beside a required one, whose first check fails. */
+  private static FlowBuilder<Flows.Talk> failingOnce(FlowBuilder<Flows.Talk> flow) {
+    AtomicBoolean broken = new AtomicBoolean(true);
+    return askB(
+        flow,
+        o ->
+            o.optional()
+                .validate(
+                    (String b) -> {
+                      if (broken.getAndSet(false)) {
+                        throw new IllegalStateException("The service is down.");
+                      }
+                      return Verdict.accept();
+                    }));
+  }
+
+  @Test
+  void anAnswerThatCouldNotBeCheckedIsCheckedAgainWhenAnotherQuestionIsAnswered() {
+    Driver talk = drive(failingOnce(talk()), "ask");
+    talk.start();
+    assertThat(code(talk.proceed("b", "2"))).isEqualTo("validator_failed");
+
+    assertThat(result(talk.proceed("a", "1"))).isEqualTo(object("a", "1", "b", "2"));
+    assertThat(talk.events(Event.Passed.class)).isEmpty();
+  }
+
+  @Test
+  void anAnswerThatCouldNotBeCheckedIsLeftOpenByWhoSaysSo() {
+    Driver talk = drive(failingOnce(talk()), "ask");
+    talk.start();
+    talk.proceed("b", "2");
+
+    assertThat(result(talk.proceed("a", "1", "b", ""))).isEqualTo(object("a", "1"));
+  }
+
+  @Test
+  void whatWasPutOffAfterItsCheckFailedIsAskedAgainAfterACorrection() {
+    Driver talk = drive(failingOnce(ask(talk(), "c")), "ask_c", "ask");
+    talk.start("c", "3");
+    assertThat(code(talk.proceed("b", "2"))).isEqualTo("validator_failed");
+    talk.call(new Input.Postpone(Set.of("b"), talk.now++));
+
+    assertThat(asked(talk.reset("c", "4"))).containsExactly("a", "b");
+    assertThat(result(talk.proceed("a", "1"))).isEqualTo(object("a", "1", "c", "4"));
+  }
+
+  @Test
+  void whatWasPutOffAfterItsCheckFailedIsNotInTheState() {
+    Driver talk = drive(failingOnce(talk()), "ask");
+    talk.start();
+    talk.proceed("b", "2");
+    talk.call(new Input.Postpone(Set.of("b"), talk.now++));
+
+    assertThat(talk.state.memory("").data()).isEqualTo(object());
+    assertThat(result(talk.proceed("a", "1"))).isEqualTo(object("a", "1"));
   }
 
   @Test

@@ -191,22 +191,32 @@ final class Answers {
     }
     List<String> left = new ArrayList<>();
     boolean concerned = named.isEmpty();
-    for (PlaceState at : state.places().values()) {
+    for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {
+      PlaceState at = entry.getValue();
       for (Event.Question question : PauseReport.asks(at) ? at.open() : List.<Event.Question>of()) {
         boolean names = Paths.anyRelated(named, question.field());
         concerned |= names;
         if (!Paths.anyRelated(filled, question.field())) {
           if (!question.optional()) {
             return List.of();
-          } else if ((known && names)
-              || !(at.phase() instanceof Phase.Asking asking)
-              || asking.seen()) {
+          } else if (unchecked(entry.getKey(), question.field())
+              ? names
+              : (known && names) || seen(at)) {
             left.add(question.field());
           }
         }
       }
     }
     return concerned ? left : List.of();
+  }
+
+  /** Whether an answer waits for a check that failed; a call without a word of it keeps it. */
+  private boolean unchecked(Place place, String field) {
+    return state.memory(place.branch()).fresh(field, place.node());
+  }
+
+  private static boolean seen(PlaceState at) {
+    return !(at.phase() instanceof Phase.Asking asking) || asking.seen();
   }
 
   private boolean leftOpen(String field) {

@@ -31,9 +31,7 @@ public final class Fold {
           .does(Event.Accepted.class, Fold::accepted)
           .does(Event.Rejected.class, Fold::rejected)
           .does(Event.Misplaced.class, Fold::misplaced)
-          .does(
-              Event.Postponed.class,
-              (s, e) -> s.at(e.place(), at -> at.postpone(e.field(), s.tick)))
+          .does(Event.Postponed.class, Fold::postponed)
           .does(Event.Passed.class, Fold::passed)
           .does(Event.Asked.class, (s, e) -> changed(s, e, at -> at.asked(e, s.called)))
           .does(Event.Shown.class, (s, e) -> changed(s, e, at -> at.shown(e, s.called)))
@@ -192,6 +190,15 @@ public final class Fold {
     forget(state, e.place().branch(), List.of(e.field()));
     state.refused = RunState.plus(state.refused, new Violation(e.field(), e.message()));
     state.at(e.place(), at -> at.reject(e.field(), state.called, state.tick));
+  }
+
+  /** An answer whose check failed is no answer any more: nobody accepted it, or will check it. */
+  private static void postponed(Draft state, Event.Postponed e) {
+    StateMemory memory = state.branch(e.place().branch()).memory();
+    if (memory.since(e.field(), e.place().node()) != null) {
+      forget(state, e.place().branch(), List.of(e.field()));
+    }
+    state.at(e.place(), at -> at.postpone(e.field(), state.tick));
   }
 
   private static void misplaced(Draft state, Event.Misplaced e) {
