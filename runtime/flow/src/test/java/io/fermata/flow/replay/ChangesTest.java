@@ -8,7 +8,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
+import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.action.Run;
+import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.replay.Change.Kind;
 import io.fermata.flow.route.Condition;
@@ -96,6 +98,32 @@ class ChangesTest {
             new Change(Kind.EFFECT_DROPPED, "charge", "once"),
             new Change(Kind.OUTCOME, "", "still at ask_boss instead of completed"));
     assertThat(charged).isEqualTo(1);
+  }
+
+  private Flow<Order> restful(String question) {
+    return Flow.of("order", Order.class)
+        .description("Sells seats.")
+        .ask("ask_seats", q -> q.question("seats", question))
+        .sleep("cool", Duration.ofDays(1))
+        .ask("ask_boss", q -> q.question("boss", "Who approves?", QuestionOptions::optional))
+        .edge(START, "ask_seats")
+        .edge("ask_seats", "cool")
+        .edge("cool", "ask_boss")
+        .edge("ask_boss", END)
+        .compile();
+  }
+
+  @Test
+  void aRunThatLeftAQuestionOpenAfterItSleptIsFollowedToItsEnd() {
+    Driver run = new Driver(restful("How many?"));
+    run.start();
+    run.proceed("seats", 5);
+    run.pass();
+    assertThat(Driver.asked(run.proceed())).containsExactly("boss");
+    assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
+
+    assertThat(Replay.of(restful("How many seats?"), journal(run)).changes())
+        .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask_seats", "seats"));
   }
 
   @Test
