@@ -321,6 +321,31 @@ class MigrationTest {
   }
 
   @Test
+  void aFieldThatAnEarlierPassEmptiedIsNotAskedForIfAMigrationFillsIt() {
+    Driver before = started(loopingOver(1).compile(), "a", "1", "b", "2", "flag", true);
+    assertThat(asked(before.proceed("a", "2"))).containsExactly("flag?");
+    assertThat(asked(before.proceed("flag", true))).containsExactly("a?", "b?");
+    Driver run =
+        new Driver(loopingOver(2).migrate(1, m -> m.state(s -> s.set("b", "x"))).compile());
+
+    assertThat(asked(run.takeOver(before))).containsExactly("a?");
+  }
+
+  /** Asks for one text and another that may be left open, as long as there is more. */
+  private static FlowBuilder<Flows.Talk> loopingOver(int version) {
+    return Flows.ask(
+            Flows.talk()
+                .ask(
+                    "ask",
+                    q -> q.question("a", "a?").question("b", "b?", QuestionOptions::optional)),
+            "flag")
+        .version(version)
+        .edge(START, "ask")
+        .edge("ask", "ask_flag")
+        .decide("ask_flag", d -> d.when(eq("flag", true)).to("ask").otherwise(END));
+  }
+
+  @Test
   void aMigrationFillsThePartsThatAnObjectDidNotHave() {
     assertThat(rewritten().proceed("flag", false)).isInstanceOf(Outcome.Complete.class);
   }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.RunState.Draft;
 import io.fermata.flow.json.Paths;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -145,8 +146,10 @@ final class MigrationFold {
       }
     }
     Map<String, Long> written = keys(memory.written(), names::field);
+    Set<String> known = new HashSet<>(written.keySet());
+    known.removeIf(path -> !Paths.filled(Paths.get(renamed, path)));
     for (String path : changed) {
-      fill(written, path, Paths.get(renamed, path), Paths.get(data, path));
+      fill(written, known, path, Paths.get(renamed, path), Paths.get(data, path));
     }
     return new StateMemory(
         data,
@@ -160,17 +163,21 @@ final class MigrationFold {
   /**
    * Notes what was filled, so that nobody is asked for it. What was rewritten is no newer than it
    * was: the next pass of a loop asks for it.
+   *
+   * @param known what was written and has a value
    */
-  private void fill(Map<String, Long> written, String path, JsonNode before, JsonNode after) {
+  private void fill(
+      Map<String, Long> written, Set<String> known, String path, JsonNode before, JsonNode after) {
     if (!Paths.filled(after)) {
       return;
     }
-    if (!Paths.filled(before) && !Paths.anyRelated(written.keySet(), path)) {
+    if (!Paths.filled(before) && !Paths.anyRelated(known, path)) {
       written.put(path, state.tick);
       return;
     }
     for (Map.Entry<String, JsonNode> part : after.properties()) {
-      fill(written, path + "." + part.getKey(), before.path(part.getKey()), part.getValue());
+      String name = path + "." + part.getKey();
+      fill(written, known, name, before.path(part.getKey()), part.getValue());
     }
   }
 
