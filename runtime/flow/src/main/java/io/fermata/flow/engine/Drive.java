@@ -285,9 +285,8 @@ final class Drive {
     return waiting;
   }
 
-  /** Whether a place waits for somebody, who may have said something by now. */
   private static boolean waits(@Nullable PlaceState there) {
-    return there != null && PendingEffects.waits(there.phase());
+    return there != null && there.phase() instanceof Phase.Waiting;
   }
 
   /**

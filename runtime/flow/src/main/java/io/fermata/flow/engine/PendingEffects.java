@@ -41,7 +41,7 @@ final class PendingEffects {
     } else if (phase instanceof Phase.Sleeping sleeping) {
       effects.add(timer(run, place, StepEffect.Kind.SLEEP, 0, sleeping.until()));
     }
-    boolean waits = waits(phase);
+    boolean waits = phase instanceof Phase.Waiting;
     if (waits && at.deadline() != null) {
       effects.add(timer(run, place, StepEffect.Kind.DEADLINE, 0, at.deadline()));
     }
@@ -53,16 +53,9 @@ final class PendingEffects {
     }
   }
 
-  /** Whether it waits for somebody. */
-  static boolean waits(Phase phase) {
-    return phase instanceof Phase.Asking
-        || phase instanceof Phase.Showing
-        || phase instanceof Phase.Awaiting;
-  }
-
   /** What is being sent then must not be sent again: an answer that is checked may be refused. */
   private static boolean mayWaitAgain(Phase phase) {
-    return waits(phase.busy())
+    return phase.busy() instanceof Phase.Waiting
         || (phase.busy() instanceof Phase.Working working && working.field() != null);
   }
 
@@ -132,7 +125,8 @@ final class PendingEffects {
   /** Whether a sleep or a deadline is pending, after which the run continues without a call. */
   static boolean continuesByItself(RunState state) {
     for (PlaceState at : state.places().values()) {
-      if (at.phase() instanceof Phase.Sleeping || (at.deadline() != null && waits(at.phase()))) {
+      boolean expires = at.deadline() != null && at.phase() instanceof Phase.Waiting;
+      if (at.phase() instanceof Phase.Sleeping || expires) {
         return true;
       }
     }

@@ -61,9 +61,7 @@ final class MigrationFold {
 
   /** What waits for somebody is asked again, as the new version asks it. */
   private Phase phase(Place place, Phase phase) {
-    if (phase instanceof Phase.Asking
-        || phase instanceof Phase.Showing
-        || phase instanceof Phase.Awaiting) {
+    if (phase instanceof Phase.Waiting) {
       return new Phase.Entering();
     } else if (phase instanceof Phase.Working working && working.field() != null) {
       return working.checking(names.field(working.field()));

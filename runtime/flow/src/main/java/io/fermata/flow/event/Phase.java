@@ -24,19 +24,22 @@ public sealed interface Phase {
   /** Its node has not begun. */
   record Entering() implements Phase {}
 
+  /** It waits for somebody outside, who may have said something by now. */
+  sealed interface Waiting extends Phase {}
+
   /**
    * It waits for answers.
    *
    * @param seen its questions were put in the course of a call, so that its caller has seen them
    */
-  record Asking(boolean seen) implements Phase {}
+  record Asking(boolean seen) implements Waiting {}
 
   /**
    * It waits for a widget's answer, or for word that the widget was shown.
    *
    * @param seen it was put in the course of a call, so that its caller has seen it
    */
-  record Showing(Event.Widget widget, boolean seen) implements Phase {
+  record Showing(Event.Widget widget, boolean seen) implements Waiting {
     /** Whether a call without an answer is word enough. */
     @JsonIgnore
     public boolean displayOnly() {
@@ -48,7 +51,7 @@ public sealed interface Phase {
   record Sleeping(long until) implements Phase {}
 
   /** It waits for a signal from outside. */
-  record Awaiting(String signal) implements Phase {}
+  record Awaiting(String signal) implements Waiting {}
 
   /**
    * It waits for an effect, or until a failed one is due again.

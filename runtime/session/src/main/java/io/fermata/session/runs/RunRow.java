@@ -144,16 +144,12 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     return switch (status) {
       case WORKING -> phase instanceof Phase.Working working ? working.since() : otherwise;
       case STOPPED -> phase instanceof Phase.Halted halted ? halted.since() : otherwise;
-      case WAITING -> waiting(phase) ? at.since() : otherwise;
+      case WAITING ->
+          phase instanceof Phase.Waiting || phase instanceof Phase.Sleeping
+              ? at.since()
+              : otherwise;
       default -> otherwise;
     };
-  }
-
-  private static boolean waiting(Phase phase) {
-    return phase instanceof Phase.Asking
-        || phase instanceof Phase.Showing
-        || phase instanceof Phase.Sleeping
-        || phase instanceof Phase.Awaiting;
   }
 
   private static List<RunInfo.Wait> waits(RunState run) {
