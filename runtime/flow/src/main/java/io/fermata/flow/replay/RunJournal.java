@@ -59,15 +59,9 @@ public record RunJournal(
   /** The run in the journal of a session, which may have other runs before and after it. */
   public static RunJournal of(String flow, String runId, List<JournalEntry<Event>> session) {
     List<JournalEntry<Event>> own = new ArrayList<>();
-    String current = "";
+    RunEvents run = RunEvents.of(runId);
     for (JournalEntry<Event> entry : session) {
-      List<Event> events = new ArrayList<>();
-      for (Event event : entry.events()) {
-        current = event instanceof Event.Started started ? started.runId() : current;
-        if (current.equals(runId)) {
-          events.add(event);
-        }
-      }
+      List<Event> events = run.in(entry.events());
       if (!events.isEmpty()) {
         own.add(entry.with(events));
       }

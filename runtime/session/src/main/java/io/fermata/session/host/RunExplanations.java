@@ -2,20 +2,12 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
-import io.fermata.flow.SecretFields;
-import io.fermata.flow.Secrets;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.ToolHints;
-import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
-import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
-import io.fermata.flow.observe.AttachedRecorder;
-import io.fermata.flow.observe.Recorder;
-import io.fermata.flow.record.Redaction;
-import io.fermata.flow.record.RunObserver;
-import io.fermata.flow.replay.JournalEntry;
+import io.fermata.flow.replay.RunEvents;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.call.FlowCall;
@@ -27,6 +19,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.RunSurvey;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
@@ -197,13 +190,20 @@ public final class RunExplanations {
     if (about == Explanation.About.WHY && (field == null || field.isBlank())) {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
     }
-    Survey survey = survey(key);
-    if (about == Explanation.About.WHY && survey.bytes > JournalPages.LONGEST_WHOLE) {
+    RunSurvey survey =
+        new RunSurvey(
+                store,
+                encryption,
+                key.entityId(),
+                catalog.secretFields(key.flow()),
+                RunEvents::latest)
+            .look();
+    if (about == Explanation.About.WHY && survey.bytes() > JournalPages.LONGEST_WHOLE) {
       return ToolReply.refused(HostError.RUN_TOO_LARGE);
     }
-    Flow<?> flow = catalog.describing(key.flow(), survey.state);
+    Flow<?> flow = catalog.describing(key.flow(), survey.state());
     Explanation explanation = new Explanation(about, flow);
-    publish(key.entityId(), survey, flow, explanation);
+    survey.publish(flow, explanation, entry -> true);
     if (!explanation.known()) {
       return ToolReply.refused(
           HostError.INVALID_ARGUMENTS,
@@ -214,83 +214,7 @@ public final class RunExplanations {
     if (misnamed != null) {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS, misnamed);
     }
-    String text = survey.secrets.masked(explanation.text(field));
+    String text = survey.masked(explanation.text(field));
     return new ToolReply(Json.object().put("status", STATUS).put("text", text), Json.object());
-  }
-
-  /** The latest run of a session; of a swept one only the end is left, which says nothing. */
-  private static final class Survey {
-    private final SecretFields fields;
-    Secrets secrets = new Secrets();
-    RunState state = RunState.NONE;
-
-    /** Its first entry; 0 if there is none. */
-    long first;
-
-    long last;
-    long bytes;
-
-    Survey(SecretFields fields) {
-      this.fields = fields;
-    }
-
-    Survey add(JournalEntry<Event> entry, int size) {
-      List<Event> events = latest(entry.events());
-      if (starts(events)) {
-        secrets = new Secrets();
-        state = RunState.NONE;
-        first = entry.seq();
-        bytes = 0;
-      }
-      if (first > 0) {
-        last = entry.seq();
-        bytes += size;
-        state = state.apply(events);
-        events.forEach(event -> secrets.learn(fields, event));
-      }
-      return this;
-    }
-  }
-
-  private Survey survey(SessionKey key) {
-    String journal = key.entityId();
-    return JournalPages.fold(
-        store,
-        journal,
-        new Survey(catalog.secretFields(key.flow())),
-        (survey, stored) ->
-            survey.add(encryption.read(journal, stored).ofRun(), stored.payload().length));
-  }
-
-  /** What is written after the survey may have secrets that it does not know. */
-  private void publish(String journal, Survey survey, Flow<?> flow, Explanation explanation) {
-    if (survey.first == 0) {
-      return;
-    }
-    Recorder secretly = Redaction.ofSecrets(List.of(flow)).over(explanation);
-    JournalPages.fold(
-        store,
-        journal,
-        survey.first,
-        RunObserver.from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(secretly))),
-        (observer, next) -> next.seq() > survey.last,
-        (observer, stored) -> {
-          JournalEntry<Event> entry = encryption.read(journal, stored).ofRun();
-          observer.record(entry.seq(), entry.at(), latest(entry.events()));
-          return observer;
-        });
-  }
-
-  private static boolean starts(List<Event> events) {
-    return !events.isEmpty() && events.get(0) instanceof Event.Started;
-  }
-
-  /** What an entry has of the latest run in it. */
-  private static List<Event> latest(List<Event> events) {
-    int begin = 0;
-    for (int i = 0; i < events.size(); i++) {
-      begin = events.get(i) instanceof Event.Started ? i : begin;
-    }
-    return events.subList(begin, events.size());
   }
 }

@@ -6,6 +6,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.JournalEntry;
+import io.fermata.flow.replay.RunEvents;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.Gateway;
@@ -61,14 +62,14 @@ public record RunForks(
     final String runId;
     final List<JournalEntry<Event>> entries = new ArrayList<>();
     Entry.@Nullable Owner owner;
-    final RunAccounts.Own own;
+    final RunEvents own;
     long bytes;
 
     Source(String flow, String runId) {
       this.entityId = SessionKey.entityOf(flow, runId);
       this.flow = flow;
       this.runId = runId;
-      this.own = new RunAccounts.Own(runId);
+      this.own = RunEvents.of(runId);
     }
 
     /** The owner is that of the session: all its runs have the same. */
@@ -76,7 +77,7 @@ public record RunForks(
       Entry.Owner starter = entry.origin().owner();
       owner = starter == null ? owner : starter;
       JournalEntry<Event> next = entry.ofRun();
-      List<Event> events = own.of(next);
+      List<Event> events = own.in(next.events());
       if (!events.isEmpty()) {
         bytes += size;
         requireShort();
