@@ -427,7 +427,6 @@ class ThreadHostTest {
                     : paints(messages));
     try (Fermata host = withFlow(model, paint)) {
       String id = sent(host, "go");
-      // It does not settle: the flow may end at any time.
       TestHost.eventually(() -> runs(host) == 1);
       now(host.threads().post("ann", id, says("And now?")));
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("Wait."));
@@ -435,6 +434,69 @@ class ThreadHostTest {
       assertThat(texts(host.threads(), id).get(0))
           .contains("It waits for signal dried until 20", "has not ended yet")
           .doesNotContain("stateUpdates");
+    }
+  }
+
+  @Test
+  void aMessageToAThreadWhoseFlowWaitsIsRepliedToOnceTheModelHasAnsweredAndTheThreadSleeps()
+      throws Exception {
+    FlowTool paint =
+        paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .settings(Settings.DEFAULT.idle(Duration.ofMillis(100)))
+            .agent(
+                Agent.aiHuman(
+                    "decorator",
+                    Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint)))
+            .start()) {
+      String id = sent(host, "go");
+      Threads.View stands = now(host.threads().settled("ann", id, TIMEOUT));
+      assertThat(stands.status()).isEqualTo(Threads.Status.RESTING);
+      assertThat(stands.code()).as("its turn is not over").isNull();
+      assertThat(stands.waits())
+          .extracting(Threads.Wait::waitsFor)
+          .containsExactly("for signal dried");
+
+      now(host.threads().post("ann", id, says("And now?")));
+      Threads.View answered = now(host.threads().settled("ann", id, TIMEOUT));
+      assertThat(answered.status()).isEqualTo(Threads.Status.RESTING);
+      assertThat(answered.code()).isEqualTo("stop_on_response");
+      assertThat(answered.waits()).isEqualTo(stands.waits());
+      assertThat(lastOf(host.threads(), id)).contains("It waits for signal dried");
+
+      TestHost.eventually(() -> host.awake().toCompletableFuture().join() == 0);
+      signal(host, "dried");
+      TestHost.eventually(
+          () -> host.threads().get("ann", id).toCompletableFuture().join().waits().isEmpty());
+    }
+  }
+
+  @Test
+  void aThreadWithAnOpenApprovalIsListedAsAskingAlsoWhileAFlowOfItWaits() throws Exception {
+    FlowTool paint =
+        paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
+    Tool pay = Tool.of("pay", "Pays.", (flow, args) -> "paid").approval("Pay the painter?");
+    Model model =
+        ScriptedModels.answering(
+            messages ->
+                messages.get(messages.size() - 1) instanceof UserMessage
+                    ? AiMessage.from(call("1", "paint"), call("2", "pay"))
+                    : AiMessage.from("done"));
+    Prompt prompt = Prompt.of("p", model).tools(paint, pay).parallelToolCalls();
+    Threads.Query asking =
+        new Threads.Query("ann", null, Set.of(), Threads.Status.ASKING, null, true, 10, null);
+    try (Fermata host = host(Agent.aiHuman("decorator", prompt))) {
+      String id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+      assertThat(now(host.threads().settled("ann", id, TIMEOUT)).status())
+          .isEqualTo(Threads.Status.ASKING);
+      TestHost.eventually(
+          () ->
+              host.threads().list(asking).toCompletableFuture().join().threads().stream()
+                  .anyMatch(listed -> listed.threadId().equals(id)));
+      assertThat(now(host.threads().get("ann", id)).waits()).hasSize(1);
     }
   }
 

@@ -259,7 +259,10 @@ public final class AgentProbe implements AutoCloseable {
     return switch (view.status()) {
       case WORKING -> "it works";
       case ASKING -> "it asks " + Texts.shortened(view.questions().toString(), longest);
-      case RESTING -> "it rests: " + view.code();
+      case RESTING ->
+          view.code() == null && !view.waits().isEmpty()
+              ? "it waits: " + Texts.shortened(view.waits().toString(), longest)
+              : "it rests: " + view.code();
     };
   }
 

@@ -370,38 +370,12 @@ final class CallDecisions {
    * message of its own.
    */
   boolean detaches() {
-    StepFrame pauses = null;
-    for (StepFrame frame : decided.state().frames().values()) {
-      if (frame.detached()) {
-        continue;
-      } else if (frame.stage() != StepFrame.Stage.CALLING) {
-        return false;
-      }
-      for (CallState call : frame.calls()) {
-        boolean subPrompt = call.phase() == CallState.Phase.DELEGATED && call.child() == null;
-        boolean waits = call.phase() == CallState.Phase.WAITING;
-        if (!call.over() && !pauses(call) && !subPrompt && !waits) {
-          return false;
-        }
-      }
-      pauses = pauses(frame.calls().get(0)) ? frame : pauses;
-    }
-    if (pauses == null) {
+    StepFrame waiting = decided.state().waitingStep();
+    if (waiting == null) {
       return false;
     }
-    detach(pauses, pauses.calls().get(0));
+    detach(waiting, waiting.calls().get(0));
     return true;
-  }
-
-  /** Whether a call waits for people, here or in the child that works for it, or for its flow. */
-  private boolean pauses(CallState call) {
-    ChildThread child =
-        call.phase() == CallState.Phase.DELEGATED && call.child() != null
-            ? decided.state().children().get(call.child())
-            : null;
-    return call.open()
-        || call.phase() == CallState.Phase.PAUSED
-        || (child != null && child.status() == ChildThread.Status.ASKING);
   }
 
   private void detach(StepFrame frame, CallState call) {

@@ -46,7 +46,7 @@ final class EffectResults {
       case COMPACT -> compacted(effect, result, at);
       case REPORT -> reported(effect, result, at);
       case WITHDRAW -> withdrawn(effect, result, at);
-      case EXPIRE, ERASE -> {}
+      case LOOK, EXPIRE, ERASE -> {}
     }
   }
 

@@ -97,7 +97,7 @@ final class EffectRunner {
       case STORE -> store(effect);
       case DEFERRED -> deferred(effect);
       case COMPACT -> compact(effect);
-      case CALL, WITHDRAW, REPORT, EXPIRE, ERASE ->
+      case CALL, LOOK, WITHDRAW, REPORT, EXPIRE, ERASE ->
           throw new IllegalArgumentException(effect + " waits for others");
     };
   }

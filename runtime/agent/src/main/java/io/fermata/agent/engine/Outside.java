@@ -85,9 +85,8 @@ public interface Outside {
      *
      * @param waitsFor for what, in words
      * @param until when it continues by itself at the latest; null if it never does
-     * @param moment whether only time ends it
      */
-    record Waiting(String waitsFor, @Nullable Long until, boolean moment) implements FlowOutcome {}
+    record Waiting(String waitsFor, @Nullable Long until) implements FlowOutcome {}
   }
 
   /**

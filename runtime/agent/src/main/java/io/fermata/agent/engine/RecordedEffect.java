@@ -94,7 +94,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       case WITHDRAW ->
           (event instanceof ThreadEvent.CallWithdrawn e && e.call().equals(id))
               || failed(effect, event);
-      case EXPIRE, ERASE -> false;
+      case LOOK, EXPIRE, ERASE -> false;
     };
   }
 
@@ -136,7 +136,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       case CALL -> called(event);
       case DEFERRED -> List.of(new Result(deferred(event)));
       case COMPACT -> List.of(new Result(compacted(event)));
-      case REPORT, WITHDRAW, EXPIRE, ERASE ->
+      case LOOK, REPORT, WITHDRAW, EXPIRE, ERASE ->
           List.of(
               new Result(
                   event instanceof ThreadEvent.DeliveryFailed failed
@@ -293,7 +293,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   private static Outside.FlowOutcome waiting(ThreadEvent.CallWaits waits) {
     return waits.waitsFor() == null
         ? new Outside.FlowOutcome.Unfinished("recorded")
-        : new Outside.FlowOutcome.Waiting(waits.waitsFor(), waits.until(), false);
+        : new Outside.FlowOutcome.Waiting(waits.waitsFor(), waits.until());
   }
 
   private static ThreadInput.Failed failure(ToolResult result) {

@@ -158,7 +158,8 @@ record RecordedThreadInputs(
     for (ThreadEffect effect : wanted) {
       boolean due =
           switch (effect.kind()) {
-            case CALL -> first instanceof ThreadEvent.CallBegan e && e.call().equals(effect.id());
+            case CALL, LOOK ->
+                first instanceof ThreadEvent.CallBegan e && e.call().equals(effect.id());
             case DEFERRED ->
                 first instanceof ThreadEvent.EffectBegan e && e.id().equals(effect.id());
             default ->

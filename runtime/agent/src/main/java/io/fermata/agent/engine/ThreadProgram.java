@@ -537,7 +537,9 @@ public final class ThreadProgram
     if (delivery != null && delivery.due() != null) {
       loop.emit(new ThreadEvent.DeliveryBegan(effect.delivery(), delivery.attempt() + 1));
     }
-    CallState call = effect.kind() == ThreadEffect.Kind.CALL ? state.call(effect.id()) : null;
+    boolean ofCall =
+        effect.kind() == ThreadEffect.Kind.CALL || effect.kind() == ThreadEffect.Kind.LOOK;
+    CallState call = ofCall ? state.call(effect.id()) : null;
     if (call != null && call.scheduled()) {
       loop.emit(new ThreadEvent.CallBegan(call.key(), call.attempt() + 1, due.at()));
     }

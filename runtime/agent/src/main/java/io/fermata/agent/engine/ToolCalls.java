@@ -40,11 +40,11 @@ public final class ToolCalls {
   /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
   private static final long ASK_AGAIN = 2_000;
 
-  /** Until a flow that waits for a time is polled again, as somebody may have cancelled it. */
-  private static final long LONGEST_WAIT = 3_600_000;
+  /** Until a flow that waits is polled first: its thread is notified when it goes on. */
+  private static final long FIRST_LOOK = 60_000;
 
-  private static final long LONGEST_WAIT_FOR_SOMEBODY = 60_000;
-  private static final int DOUBLINGS = 12;
+  private static final long LAST_LOOK = 3_600_000;
+  private static final int DOUBLINGS = 6;
 
   private final ChangeRecorder recorder;
   private final RecordingFlowState flow;
@@ -217,8 +217,7 @@ public final class ToolCalls {
 
   /** Ever later, as each poll is journaled, but not after the moment that is waited for. */
   private long next(Outside.FlowOutcome.Waiting waiting) {
-    long longest = waiting.moment() ? LONGEST_WAIT : LONGEST_WAIT_FOR_SOMEBODY;
-    long poll = Math.min(longest, ASK_AGAIN << Math.min(call.attempt(), DOUBLINGS));
+    long poll = Math.min(LAST_LOOK, FIRST_LOOK << Math.min(call.attempt() - 1, DOUBLINGS));
     Long until = waiting.until();
     long now = recorder.now();
     return until == null ? now + poll : Math.max(now + ASK_AGAIN, Math.min(until, now + poll));

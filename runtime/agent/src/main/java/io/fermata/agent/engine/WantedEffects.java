@@ -148,9 +148,10 @@ final class WantedEffects {
       if (call.phase() == CallState.Phase.RUNNING) {
         wanted.add(effect(ThreadEffect.Kind.CALL, call.key(), call.attempt(), site.policy(call)));
       } else if (call.scheduled()) {
+        boolean paused = call.phase() == CallState.Phase.PAUSED;
         wanted.add(
             new ThreadEffect(
-                ThreadEffect.Kind.CALL,
+                paused ? ThreadEffect.Kind.LOOK : ThreadEffect.Kind.CALL,
                 call.key(),
                 call.attempt(),
                 call.retryAt(),

@@ -148,6 +148,11 @@ public record CallState(
     return phase == Phase.APPROVING || phase == Phase.ASKING;
   }
 
+  /** Whether views show what it asks or waits for. */
+  boolean shown() {
+    return open() || phase == Phase.PAUSED;
+  }
+
   /**
    * Names its open question. Each attempt asks at most one, so that a call which asks again, even
    * for the same, has another one open.

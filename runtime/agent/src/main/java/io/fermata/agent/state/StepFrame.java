@@ -87,10 +87,10 @@ public record StepFrame(
     return new StepFrame(level, stage, 0, 0, null, List.of(), List.of(), List.of(), null);
   }
 
-  /** With the open questions alone. */
+  /** With what is asked and waited for alone. */
   StepFrame outline() {
-    List<CallState> open = calls.stream().filter(CallState::open).toList();
-    return new StepFrame(level, stage, attempt, step, messageId, open, List.of(), List.of(), null);
+    List<CallState> shown = calls.stream().filter(CallState::shown).toList();
+    return new StepFrame(level, stage, attempt, step, messageId, shown, List.of(), List.of(), null);
   }
 
   public String path() {

@@ -71,7 +71,7 @@ public record StepState(
     return new StepState(frames, List.copyOf(all), count, compacting);
   }
 
-  /** With the open questions alone. */
+  /** With what is asked and waited for alone. */
   StepState outline() {
     Map<String, StepFrame> all = new LinkedHashMap<>(frames);
     all.replaceAll((path, frame) -> frame.outline());

@@ -26,6 +26,8 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
     HANDLE,
     /** A call of a tool. */
     CALL,
+    /** Looks again at the flow of a call that waits, in case a notice was lost. */
+    LOOK,
     /** The hooks for a call whose result came from elsewhere. */
     STORE,
     /** Scheduled work. */
@@ -46,7 +48,7 @@ public record ThreadEffect(Kind kind, String id, int attempt, @Nullable Long due
   public boolean backgroundTimer() {
     return timer()
         && switch (kind) {
-          case DEFERRED, REPORT, WITHDRAW, EXPIRE -> true;
+          case LOOK, DEFERRED, REPORT, WITHDRAW, EXPIRE -> true;
           default -> false;
         };
   }

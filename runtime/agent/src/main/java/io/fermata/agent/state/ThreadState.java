@@ -207,6 +207,45 @@ public record ThreadState(
     return steps.calls(call -> call.phase() == CallState.Phase.PAUSED);
   }
 
+  /**
+   * The step that waits for people, moments and signals while nothing else of the turn goes on; its
+   * first call does. Null if the thread has something else to wait for, or no turn.
+   */
+  public @Nullable StepFrame waitingStep() {
+    StepFrame waiting = null;
+    for (StepFrame frame : frames().values()) {
+      if (frame.detached()) {
+        continue;
+      } else if (frame.stage() != StepFrame.Stage.CALLING
+          || !frame.calls().stream().allMatch(this::stands)) {
+        return null;
+      }
+      waiting = !frame.calls().isEmpty() && pauses(frame.calls().get(0)) ? frame : waiting;
+    }
+    return waiting;
+  }
+
+  /** Whether nothing works for a call, besides what another frame shows of a sub-prompt. */
+  private boolean stands(CallState call) {
+    boolean subPrompt = call.phase() == CallState.Phase.DELEGATED && call.child() == null;
+    boolean waits = call.phase() == CallState.Phase.WAITING;
+    return call.over() || subPrompt || waits || pauses(call);
+  }
+
+  /** Whether a call waits for people, here or in the child that works for it, or for its flow. */
+  private boolean pauses(CallState call) {
+    return call.open() || call.phase() == CallState.Phase.PAUSED || askingChild(call) != null;
+  }
+
+  /** The child that works for a call while it waits for a person; null for none. */
+  private @Nullable ChildThread askingChild(CallState call) {
+    ChildThread child =
+        call.phase() == CallState.Phase.DELEGATED && call.child() != null
+            ? children().get(call.child())
+            : null;
+    return child != null && child.status() == ChildThread.Status.ASKING ? child : null;
+  }
+
   // --- children and parent ---------------------------------------------------------------------
 
   public Map<String, ChildThread> children() {
@@ -244,11 +283,8 @@ public record ThreadState(
     List<ChildThread> asking = new ArrayList<>();
     for (StepFrame frame : frames().values()) {
       for (CallState call : frame.calls()) {
-        ChildThread child =
-            call.phase() == CallState.Phase.DELEGATED && call.child() != null
-                ? children().get(call.child())
-                : null;
-        if (child != null && child.status() == ChildThread.Status.ASKING) {
+        ChildThread child = askingChild(call);
+        if (child != null) {
           asking.add(child);
         }
       }

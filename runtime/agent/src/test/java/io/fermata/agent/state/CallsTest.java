@@ -833,7 +833,7 @@ class CallsTest {
     Conversation talk = talk(QUOTE, tool("one"));
     Duration month = Duration.ofDays(30);
     long until = talk.now() + month.toMillis();
-    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("until May", until, true);
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("until May", until);
 
     talk.say("Go").say("And now?").crash().run();
 
@@ -863,17 +863,56 @@ class CallsTest {
   }
 
   @Test
-  void aFlowThatWaitsForASignalIsPolledWithinAMinuteOfIt() {
+  void aFlowThatWaitsForASignalIsPolledEverMoreRarelyAndWithinAnHourOfIt() {
     model.call("quote").say("Signed.");
     Conversation talk = talk(QUOTE);
-    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null, false);
-    talk.say("Go").pass(Duration.ofDays(2));
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+    talk.say("Go");
+    for (int minute = 0; minute < 1_000; minute++) {
+      talk.pass(Duration.ofMinutes(1));
+    }
+    assertThat(talk.world().flowCalls).hasSizeLessThan(30);
 
     talk.world().flow = args -> World.result("30");
-    talk.pass(Duration.ofMinutes(1));
+    talk.pass(Duration.ofHours(1));
 
     assertThat(talk.last().content()).isEqualTo("Signed.");
     talk.requireSame(Agent.aiHuman("desk", prompt(QUOTE)));
+  }
+
+  @Test
+  void aThreadWhoseFlowWaitsSleepsWithItsTurnOrWithoutOne() {
+    model.call("quote").say("It waits.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+
+    talk.say("Go");
+    assertThat(talk.wanted()).hasSize(1).allMatch(ThreadEffect::backgroundTimer);
+    assertThat(talk.state().waitingStep()).isNotNull();
+    assertThat(talk.state().outline().paused()).isEqualTo(talk.state().paused()).hasSize(1);
+
+    talk.say("And now?");
+    assertThat(talk.state().turn().running()).isFalse();
+    assertThat(talk.wanted()).hasSize(1).allMatch(ThreadEffect::backgroundTimer);
+
+    talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");
+    talk.accept(new ThreadInput.FlowChanged("s1.0", talk.now())).run();
+    assertThat(talk.wanted()).hasSize(1).noneMatch(ThreadEffect::backgroundTimer);
+  }
+
+  @Test
+  void aTurnThatWaitsForAFlowAndForWorkOfAChildWorks() {
+    model.then(
+        request ->
+            AiMessage.from(
+                model.wants("quote", Map.of()), model.wants("worker", Map.of("message", "dig"))));
+    Conversation talk = parent(prompt(QUOTE, BLOCKING).parallelToolCalls());
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+
+    talk.say("Go");
+
+    assertThat(talk.state().paused()).hasSize(1);
+    assertThat(talk.state().waitingStep()).isNull();
   }
 
   @Test

@@ -182,7 +182,7 @@ public interface Threads {
     WORKING,
     /** A person is asked about a call, here or in a child that it waits for. */
     ASKING,
-    /** It waits for the next message. */
+    /** It waits for the next message, or for nothing but what flows of its calls wait for. */
     RESTING
   }
 
@@ -207,7 +207,8 @@ public interface Threads {
    * What a thread does, or why it rests.
    *
    * @param side whose turn it is, or was last
-   * @param code why it rests, a {@code StopCode}; null if it has not acted yet or works
+   * @param code why it rests, a {@code StopCode}; null if it has not acted yet, works, or has a
+   *     turn that waits for a flow
    * @param statusText what the agent says about its progress
    */
   record Progress(

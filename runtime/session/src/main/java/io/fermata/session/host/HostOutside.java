@@ -234,7 +234,7 @@ public final class HostOutside implements Outside {
     String until = waiting.until() == null ? "" : "until " + waiting.until();
     String what = moment ? until : ("for " + waiting.waitsFor() + " " + until).strip();
     Long at = waiting.until() == null ? null : Instant.parse(waiting.until()).toEpochMilli();
-    return new FlowOutcome.Waiting(what, at, moment);
+    return new FlowOutcome.Waiting(what, at);
   }
 
   // --- other threads ---------------------------------------------------------------------------

@@ -55,7 +55,8 @@ public final class ThreadViews {
     if (!state.open().isEmpty() || !state.askingIn().isEmpty()) {
       return Threads.Status.ASKING;
     }
-    return state.turn().running() ? Threads.Status.WORKING : Threads.Status.RESTING;
+    boolean works = state.turn().running() && state.waitingStep() == null;
+    return works ? Threads.Status.WORKING : Threads.Status.RESTING;
   }
 
   public static Threads.View view(ThreadReply reply) {
