@@ -138,6 +138,20 @@ class AgentToolTest {
   }
 
   @Test
+  void aCallIsRepliedToWhileAFlowWaitsAndSaysForWhat() {
+    JsonNode waiting = call("\"action\":\"send\",\"message\":\"parcel\"");
+    assertThat(waiting.path("status").asText()).isEqualTo("rest");
+    assertThat(waiting.path("code").asText()).as("its turn is not over").isEmpty();
+    assertThat(waiting.at("/waits/0/tool").asText()).isEqualTo("parcel");
+    assertThat(waiting.at("/waits/0/waitsFor").asText()).isEqualTo("for signal come");
+
+    JsonNode meanwhile = call("\"action\":\"send\",\"message\":\"hello\"," + thread(waiting));
+    assertThat(meanwhile.path("status").asText()).isEqualTo("rest");
+    assertThat(Desk.contents(meanwhile.path("messages"))).containsExactly("How can I help?");
+    assertThat(meanwhile.path("waits")).isEqualTo(waiting.path("waits"));
+  }
+
+  @Test
   void aRepeatedCallCountsOnce() {
     String message = "\"action\":\"send\",\"message\":\"hello\"";
     String meta = "\"fermata/callId\":\"c-1\"";

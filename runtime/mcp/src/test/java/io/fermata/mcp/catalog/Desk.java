@@ -196,7 +196,9 @@ public final class Desk implements AutoCloseable {
                 "note",
                 "Noted.",
                 "expenses",
-                "All are decided."),
+                "All are decided.",
+                "parcel",
+                "It has come."),
             "How can I help?");
     Tool refund =
         Tool.of("refund", "Pays back", (flow, args) -> "paid").approval("Pay the money back?");
@@ -218,12 +220,13 @@ public final class Desk implements AutoCloseable {
     FlowTool expenses =
         FlowTool.of("expenses", "Has expenses approved", expenses())
             .resultMapper(run -> "paid " + run.values().path("paid").asText());
+    FlowTool parcel = FlowTool.of("parcel", "Waits for a parcel", parcel());
     return Agent.aiHuman(
             "desk",
             Prompt.of("support", model)
                 .text("Help.")
                 .env("tone")
-                .tools(refund, work, note, expenses))
+                .tools(refund, work, note, expenses, parcel))
         .description("A support desk.");
   }
 
@@ -239,6 +242,15 @@ public final class Desk implements AutoCloseable {
         .edge(Flow.START, "decide")
         .edge("decide", "pay")
         .decide("pay", d -> d.when(Condition.visits("pay").lt(2)).to("decide").otherwise(Flow.END))
+        .compile();
+  }
+
+  private static Flow<Expenses> parcel() {
+    return Flow.of("parcel", Expenses.class)
+        .description("Waits for a parcel.")
+        .waitFor("wait", "come")
+        .edge(Flow.START, "wait")
+        .edge("wait", Flow.END)
         .compile();
   }
 

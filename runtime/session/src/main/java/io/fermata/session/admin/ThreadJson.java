@@ -90,15 +90,7 @@ public final class ThreadJson {
     json.put("detail", progress.detail());
     json.put("statusText", progress.statusText());
     json.set("questions", questions(view.questions()));
-    ArrayNode waits = json.putArray("waits");
-    view.waits()
-        .forEach(
-            wait ->
-                waits
-                    .addObject()
-                    .put("call", wait.call())
-                    .put("tool", wait.tool())
-                    .put("waitsFor", wait.waitsFor()));
+    json.set("waits", waits(view.waits()));
     ArrayNode held = json.putArray("held");
     view.held()
         .forEach(
@@ -145,6 +137,17 @@ public final class ThreadJson {
           .put("tool", question.tool())
           .put("approval", question.approval())
           .set("question", question.question());
+    }
+    return all;
+  }
+
+  public static ArrayNode waits(List<Threads.Wait> waits) {
+    ArrayNode all = Json.object().putArray("waits");
+    for (Threads.Wait wait : waits) {
+      all.addObject()
+          .put("call", wait.call())
+          .put("tool", wait.tool())
+          .put("waitsFor", wait.waitsFor());
     }
     return all;
   }

@@ -69,7 +69,8 @@ public final class AgentAsTool {
 
       Read `status` in the result:
       - rest: the agent is done for now; `messages` is what was said since your message. Tell the user, \
-      and send again when there is more to say. `code` says why it rests.
+      and send again when there is more to say. `code` says why it rests. Calls in `waits` wait for a \
+      moment, a signal or another person: send meanwhile, and read with status later what came of them.
       - asking: people must decide. Show each of `questions` to the user; never decide for them. Then \
       {"action":"answer","threadId":"…","call":"<call of the question>","question":"<id of the \
       question>"} with "approved": true or false, and a "reason" if they gave one, where `approval` is \
@@ -370,6 +371,9 @@ public final class AgentAsTool {
         view.children().stream()
             .filter(child -> child.status() == ChildThread.Status.ASKING)
             .toList();
+    if (!view.waits().isEmpty()) {
+      body.set("waits", ThreadJson.waits(view.waits()));
+    }
     if (!asking.isEmpty()) {
       ArrayNode places = body.putArray("askingIn");
       asking.forEach(
@@ -382,6 +386,12 @@ public final class AgentAsTool {
     }
     if (view.code() != null) {
       body.put("code", view.code());
+    }
+    if (view.status() == Threads.Status.RESTING && !view.waits().isEmpty()) {
+      body.put(
+          "hint",
+          "What the calls of waits come to is said later; call again with action status to read it,"
+              + " or send meanwhile");
     }
     if (view.status() == Threads.Status.WORKING) {
       stillWorking(body);
