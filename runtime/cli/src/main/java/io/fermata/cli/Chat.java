@@ -37,8 +37,7 @@ import org.jspecify.annotations.Nullable;
  * A chat between a person and a thread: reads lines, and prints messages while they are streamed.
  */
 public final class Chat implements AutoCloseable {
-  /** How long it takes at most to see that a flow waits. */
-  private static final Duration LOOK = Duration.ofSeconds(1);
+  private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
   private static final int PAGE = 100;
   private static final Pattern DECISION = Pattern.compile("(?i)(y|yes|n|no)\\b.*");
@@ -90,10 +89,9 @@ public final class Chat implements AutoCloseable {
 
   /** Runs until the input ends. */
   public void run() throws IOException {
-    Threads.View view = settled(true);
+    Threads.View view = settled();
     show(view, true);
     while (true) {
-      boolean said = false;
       String refused = null;
       try {
         if (view.questions().isEmpty()) {
@@ -107,7 +105,6 @@ public final class Chat implements AutoCloseable {
                     principal,
                     id,
                     new Threads.NewMessage(Message.user(line.strip()), List.of(), null)));
-            said = true;
           }
         } else {
           Threads.Answer answer = answer(view.questions().get(0));
@@ -122,7 +119,7 @@ public final class Chat implements AutoCloseable {
         }
         refused = known.getMessage();
       }
-      view = settled(said);
+      view = settled();
       show(view, false);
       if (refused != null) {
         screen.line("! " + refused);
@@ -130,26 +127,13 @@ public final class Chat implements AutoCloseable {
     }
   }
 
-  /**
-   * Waits while the agent works.
-   *
-   * @param said whether the person has written since, which ends what a flow that waits holds up
-   */
-  private Threads.View settled(boolean said) {
+  /** Waits while the agent works. */
+  private Threads.View settled() {
     Threads.View view;
     do {
-      view = now(threads.settled(principal, id, LOOK));
-    } while (view.status() == Threads.Status.WORKING && !onlyWaits(view, said));
+      view = now(threads.settled(principal, id, TIMEOUT));
+    } while (view.status() == Threads.Status.WORKING);
     return view;
-  }
-
-  /**
-   * Whether nothing may happen before a flow continues that waits, perhaps for days: the turn is
-   * over, or waits itself.
-   */
-  private boolean onlyWaits(Threads.View view, boolean said) {
-    boolean turnIsOver = view.code() != null && view.inbox().isEmpty();
-    return !view.waits().isEmpty() && (turnIsOver || !said || !waits.containsAll(view.waits()));
   }
 
   /** Prints the messages since, what the agent waits for, and why it stopped. */
