@@ -65,9 +65,8 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   /** A refusal; one because the run has completed carries the result, as long as it is kept. */
   RunReply refused(Outcome.Failure failure, SessionState<RunState> state, long seq) {
     RunReply refused = of(failure, state.program(), seq);
-    RunReply last = state.lastReply();
-    if (last != null && failure.code().equals(ErrorCode.RUN_COMPLETED.wireName())) {
-      OutcomeJson.copyResult(last.body(), (ObjectNode) refused.body());
+    if (failure.code().equals(ErrorCode.RUN_COMPLETED.wireName())) {
+      OutcomeJson.copyResult(end(state, seq).body(), (ObjectNode) refused.body());
     }
     return refused;
   }
@@ -93,9 +92,8 @@ public record RunReplies(String flow, FlowCatalog catalog) {
   RunReply status(SessionState<RunState> state, long seq, long now) {
     RunState run = state.program();
     ObjectNode body = OutcomeJson.body(outcome(state, now));
-    RunReply last = state.lastReply();
-    if (last != null && run.status() == RunState.Status.COMPLETED) {
-      OutcomeJson.copyResult(last.body(), body);
+    if (run.status() == RunState.Status.COMPLETED) {
+      OutcomeJson.copyResult(end(state, seq).body(), body);
     } else if (run.running()) {
       ObjectNode report = OutcomeJson.run(run, withoutSecrets(run));
       Long expires =
@@ -248,7 +246,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
         : TaskView.Status.INPUT_REQUIRED;
   }
 
-  /** The last reply of the run; without a body if it is not kept. */
+  /** The last reply of the run, or what no client fetched; without a body if neither is kept. */
   private RunReply end(SessionState<RunState> state, long seq) {
     RunReply last = state.lastReply();
     Outcome unclaimed = state.unclaimed();

@@ -274,18 +274,49 @@ class RetentionTest {
 
   record Letter(@Computed String got) {}
 
+  private static Flow<Letter> letter() {
+    return Flow.of("letter", Letter.class)
+        .description("Waits for a letter.")
+        .waitFor("wait", "letter", "got")
+        .edge(START, "wait")
+        .edge("wait", END)
+        .result(Letter::got)
+        .compile();
+  }
+
+  private static boolean completed(ToolReply reply) {
+    return TestHost.status(reply).equals("complete");
+  }
+
+  @Test
+  void aCallThatComesAfterARunHasCompletedByItselfIsToldItsResult() throws Exception {
+    try (Fermata host = Fermata.host().store(Store.memory()).flow(letter()).start()) {
+      String run = run(call(host, "letter", "start", new String[0]));
+      host.signal("letter", run, "letter", "good news", null).toCompletableFuture().join();
+      eventually(() -> completed(call(host, "letter", "status", new String[0])));
+
+      String[] corrected = {"got", "bad news"};
+      for (ToolReply late :
+          List.of(
+              call(host, "letter", "cancel", new String[0]),
+              call(host, "letter", "reset", corrected),
+              host.signal("letter", run, "letter", "bad news", null).toCompletableFuture().join(),
+              host.runs().cancel("letter", run, "an operator").toCompletableFuture().join())) {
+        assertThat(TestHost.code(late)).isEqualTo("run_completed");
+        assertThat(late.structured().path("result").asText()).isEqualTo("good news");
+      }
+      ToolReply status = call(host, "letter", "status", new String[0]);
+      assertThat(status.structured().path("result").asText()).isEqualTo("good news");
+      ToolReply fetched = call(host, "letter", "continue", new String[0]);
+      assertThat(completed(fetched)).isTrue();
+      assertThat(fetched.structured().path("result").asText()).isEqualTo("good news");
+    }
+  }
+
   @Test
   void aRunIsItsOwnersStillWhenItsResultIsFetched() throws Exception {
-    Flow<Letter> letter =
-        Flow.of("letter", Letter.class)
-            .description("Waits for a letter.")
-            .waitFor("wait", "letter", "got")
-            .edge(START, "wait")
-            .edge("wait", END)
-            .result(Letter::got)
-            .compile();
     try (Fermata host =
-        Fermata.host().store(Store.memory()).flow(letter).retention(A_WEEK).start()) {
+        Fermata.host().store(Store.memory()).flow(letter()).retention(A_WEEK).start()) {
       String run = run(call(host, "letter", "start", new String[0]));
       host.signal("letter", run, "letter", "good news", null).toCompletableFuture().join();
       eventually(() -> ended(host, run).isPresent());

@@ -648,6 +648,19 @@ class SecretsTest {
   }
 
   @Test
+  void aCallThatComesAfterARunHasCompletedByItselfIsToldTheSecretsThatItReturns() throws Exception {
+    String runId = sweptCharge();
+    try (Fermata host = host(charge(), K1).start()) {
+      JsonNode late = call(host, "cancel");
+      assertThat(late.path("code").asText()).isEqualTo("run_completed");
+      assertThat(late.path("result").asText()).isEqualTo("Charged " + CARD);
+      assertThat(call(host, "status").path("result")).isEqualTo(late.path("result"));
+      silent("an operator", now(host.runs().cancel("pay", runId, "bob")).structured().toString());
+    }
+    silent(folder);
+  }
+
+  @Test
   void theBeginningOfASecretInAReasonThatWasCutIsInNoFile() throws Exception {
     Flow<Charge> flow =
         Flow.of("pay", Charge.class)
