@@ -380,6 +380,179 @@ class RepeatedCallsTest {
     }
   }
 
+  /** Asks, shows a widget that a call without values confirms, and asks again. */
+  private Flow<Stay> confirmed() {
+    return Flow.of("stay", Stay.class)
+        .description("Books a hotel.")
+        .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+        .widget("confirm", w -> {})
+        .act("book", run -> searches.incrementAndGet())
+        .ask("ask_wishes", q -> q.question("wishes", "What else?"))
+        .edge(START, "ask_hotel")
+        .edge("ask_hotel", "confirm")
+        .edge("confirm", "book")
+        .edge("book", "ask_wishes")
+        .edge("ask_wishes", END)
+        .compile();
+  }
+
+  private static long seq(ToolReply reply) {
+    return reply.meta().at("/fermata~1run/seq").asLong();
+  }
+
+  @Test
+  void aLookThatRepeatedAQuestionGetsThatQuestionAgainAndPassesNoWidgetThatCameMeanwhile() {
+    try (TestHost host = host(Duration.ofSeconds(60), confirmed())) {
+      Client client = conversation(host);
+      client.start();
+      ToolReply look = client.callId("look").proceed();
+      assertThat(field(look)).isEqualTo("hotel");
+      host.crash();
+      assertThat(status(client.callId("answer").proceed("hotel", "Ritz"))).isEqualTo("widget");
+
+      ToolReply again = client.callId("look").proceed();
+      assertThat(searches).as("bookings that nobody has confirmed").hasValue(0);
+      assertThat(again.structured()).isEqualTo(look.structured());
+      assertThat(again.meta().toString()).isEqualTo(look.meta().toString());
+      assertThat(code(client.proceed("wishes", "none"))).isEqualTo("key_used");
+
+      ToolReply confirmed = client.callId("confirm").proceed();
+      assertThat(field(confirmed)).isEqualTo("wishes");
+      assertThat(client.proceed().structured()).isEqualTo(confirmed.structured());
+      assertThat(searches).hasValue(1);
+    }
+  }
+
+  @Test
+  void aLookIsWrittenOnceIfItIsNamedAndNotAtAllOtherwise() {
+    try (TestHost host = host(Duration.ofSeconds(60), confirmed())) {
+      Client client = conversation(host);
+      long asked = seq(client.start());
+      assertThat(seq(client.noMeta().proceed())).isEqualTo(asked);
+      assertThat(seq(client.callId("status").status())).isEqualTo(asked);
+      assertThat(seq(client.callId("look").proceed())).isEqualTo(asked + 1);
+      assertThat(seq(client.proceed())).isEqualTo(asked + 1);
+      assertThat(code(client.callId("wrong").proceed("hotel", 1))).isEqualTo("invalid_updates");
+      assertThat(seq(client.noMeta().status())).isEqualTo(asked + 1);
+    }
+  }
+
+  /** Searches, and shows a widget. */
+  private Flow<Stay> searchedAndConfirmed() {
+    return stay()
+        .widget("confirm", w -> {})
+        .ask("ask_wishes", q -> q.question("wishes", "What else?"))
+        .edge(START, "begin")
+        .edge("begin", "search")
+        .edge("search", "confirm")
+        .edge("confirm", "ask_wishes")
+        .edge("ask_wishes", END)
+        .compile();
+  }
+
+  /** A run whose search outlasts the call that started it. */
+  private Client searching(TestHost host) throws Exception {
+    Client client = conversation(host);
+    int before = searches.get();
+    CompletableFuture<ToolReply> start = client.noMeta().startLater();
+    TestHost.eventually(() -> searches.get() == before + 1);
+    skip(Duration.ofSeconds(60));
+    assertThat(code(got(start))).isEqualTo("still_working");
+    return client;
+  }
+
+  @Test
+  void aLookThatJoinedWorkUntilItsDeadlinePassesNoWidgetThatAnotherCallHasSeen() throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(60), searchedAndConfirmed())) {
+      Client client = searching(host);
+      CompletableFuture<ToolReply> look = client.callId("look").proceedLater();
+      assertThat(code(client.status())).as("the look has joined").isEqualTo("still_working");
+      skip(Duration.ofSeconds(60));
+      assertThat(code(got(look))).isEqualTo("still_working");
+      passesNothing("look", client);
+    }
+  }
+
+  /** A call that was replied to before its work showed a widget, which another call sees. */
+  private void passesNothing(String look, Client client) throws Exception {
+    searched.countDown();
+    TestHost.eventually(() -> status(client.status()).equals("widget"));
+    assertThat(status(client.noMeta().proceed())).as("it is seen").isEqualTo("widget");
+
+    assertThat(status(client.callId(look).proceed())).isEqualTo("widget");
+    assertThat(status(client.proceed())).as("once more").isEqualTo("widget");
+    assertThat(code(client.proceed("wishes", "none"))).isEqualTo("key_used");
+    assertThat(field(client.noMeta().proceed())).isEqualTo("wishes");
+  }
+
+  @Test
+  void aLookThatWaitedBehindACallUntilItsDeadlinePassesNoWidgetThatAnotherCallHasSeen()
+      throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(60), searchedAndConfirmed())) {
+      Client client = conversation(host);
+      CompletableFuture<ToolReply> start = client.callId("start").startLater();
+      TestHost.eventually(() -> searches.get() == 1);
+      skip(Duration.ofSeconds(40));
+      CompletableFuture<ToolReply> look = client.callId("look").proceedLater();
+      assertThat(code(client.status())).as("the look waits").isEqualTo("still_working");
+      skip(Duration.ofSeconds(20));
+      assertThat(code(got(start))).isEqualTo("still_working");
+      assertThat(look).isNotDone();
+      skip(Duration.ofSeconds(40));
+      assertThat(code(got(look))).isEqualTo("still_working");
+      passesNothing("look", client);
+      assertThat(status(client.callId("start").start())).isEqualTo("widget");
+    }
+  }
+
+  @Test
+  void aLookThatLeftATaskInAShortPausePassesNoWidgetThatAnotherCallHasSeen() throws Exception {
+    Flow<Stay> resting =
+        Flow.of("stay", Stay.class)
+            .description("Rests, and shows a widget.")
+            .sleep("rest", Duration.ofMillis(1_900))
+            .widget("confirm", w -> {})
+            .ask("ask_wishes", q -> q.question("wishes", "What else?"))
+            .edge(START, "rest")
+            .edge("rest", "confirm")
+            .edge("confirm", "ask_wishes")
+            .edge("ask_wishes", END)
+            .longRunning()
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(60), resting)) {
+      Client client = conversation(host);
+      ObjectNode start = client.arguments("start").put("intent", "to rest");
+      assertThat(leaving(host, "start", start).task()).isTrue();
+      assertThat(code(leaving(host, "look", client.arguments("continue"))))
+          .isEqualTo("still_working");
+      passesNothing("look", client);
+    }
+  }
+
+  /** A call that is replied to as soon as it is journaled, as that of a client with tasks. */
+  private static ToolReply leaving(TestHost host, String callId, ObjectNode arguments) {
+    ObjectNode meta = Json.object().put("fermata/callId", callId);
+    ToolCall call = new ToolCall("stay", "local", arguments, meta, "conversation");
+    return got(host.fermata().call(call.takingTask(true), progress -> {}).toCompletableFuture());
+  }
+
+  @Test
+  void aLookWhoseWorkIsCancelledPassesNothingInTheNextRun() throws Exception {
+    try (TestHost host = host(Duration.ofSeconds(60), searchedAndConfirmed())) {
+      Client client = searching(host);
+      CompletableFuture<ToolReply> look = client.callId("look").proceedLater();
+      assertThat(code(client.status())).as("the look has joined").isEqualTo("still_working");
+      client.noMeta().cancel();
+      assertThat(code(got(look))).isEqualTo("run_cancelled");
+      assertThat(code(client.callId("look").proceed())).isEqualTo("run_cancelled");
+
+      searched.countDown();
+      assertThat(status(client.noMeta().start())).isEqualTo("widget");
+      assertThat(code(client.callId("look").proceed())).isEqualTo("stale_call");
+      assertThat(field(client.noMeta().proceed())).isEqualTo("wishes");
+    }
+  }
+
   @Test
   void aCancelledCallWhoseDeadlinePassesDuringTheCompensationGetsStillWorking() throws Exception {
     CountDownLatch undoing = new CountDownLatch(1);

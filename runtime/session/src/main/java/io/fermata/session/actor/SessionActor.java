@@ -416,7 +416,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
   /** Handles a call that ends the current work, without waiting for it. */
   private EffectBuilder<Entry<E>, SessionState<S>> interrupt(
       SessionState<S> state, Waiting interrupting) {
-    if (!loop.isJournaled()) {
+    if (!loop.isJournaled() || port.journalsCalls(loop.situation(state))) {
       calls.putFirst(interrupting);
       return journalFirst(state, new SessionCommand.Next());
     }
@@ -464,10 +464,16 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
           });
     }
     Waiting withdrawn = calls.withdraw(id);
-    if (withdrawn != null) {
-      loop.replyUnwritten(withdrawn, port.withdrawn(loop.situation(state), withdrawn), state);
+    if (withdrawn == null) {
+      return Effect().none();
     }
-    return Effect().none();
+    Written<E> written = port.withdrawn(loop.situation(state), withdrawn);
+    if (written.entries().isEmpty()) {
+      loop.replyUnwritten(withdrawn, written.reply(), state);
+      return Effect().none();
+    }
+    return loop.write(
+        state, written, ready -> loop.reply(withdrawn, written.reply(), state, ready));
   }
 
   private void publish(SessionCommand.Progressed progressed) {

@@ -161,6 +161,11 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     return false;
   }
 
+  /** Whether the calls being driven are to be journaled before another one ends their work. */
+  default boolean journalsCalls(Situation<S, E> at) {
+    return false;
+  }
+
   /** Whether a call answers a question while other work of the session continues. */
   default boolean answersMeanwhile(Situation<S, E> at, Call call) {
     return false;
@@ -229,8 +234,8 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   /** The entries and reply of a call whose deadline passed; repeated, it gets the outcome. */
   Written<E> detached(Situation<S, E> at, Waiting call);
 
-  /** The reply to a call that waited behind others until its deadline. */
-  SessionReply withdrawn(Situation<S, E> at, Waiting call);
+  /** The entries and reply of a call that waited behind others until its deadline. */
+  Written<E> withdrawn(Situation<S, E> at, Waiting call);
 
   /** The reply to a call whose work another call has ended. */
   default SessionReply displaced(Situation<S, E> at, Call call, SessionReply reply) {

@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  * refused.
  *
  * @param replies the replies to the latest calls with a call id
- * @param past the ids of earlier calls, whose replies are deleted, and of calls of a thread, whose
- *     replies are not kept; a host that is cut off may send a call again long after others have
- *     followed it
+ * @param past the ids of earlier calls, whose replies are deleted, of calls that are driven beside
+ *     too many others, and of calls of a thread, whose replies are not kept; a host that is cut off
+ *     may send a call again long after others have followed it
  * @param open the ids of calls that are still being driven
  * @param ended which of them are calls of a run that has ended; null if there are none, or none
  *     expires
@@ -76,8 +76,7 @@ public record CallLog(
     if (isUnreplied(callId)) {
       return new CallLog(replies, latest(with(past, callId), PAST), open, ended);
     } else if (reply == null) {
-      boolean full = open.size() == REPLIES || open.contains(callId);
-      return full ? this : new CallLog(replies, past, with(open, callId), ended);
+      return open.contains(callId) || past.contains(callId) ? this : driven(callId);
     }
     List<String> others = open.stream().filter(each -> !each.equals(callId)).toList();
     Map<String, RunReply> more = new LinkedHashMap<>(replies);
@@ -88,6 +87,13 @@ public record CallLog(
     String oldest = more.keySet().iterator().next();
     more.remove(oldest);
     return new CallLog(more, latest(with(past, oldest), PAST), others, ended);
+  }
+
+  /** The first of those that are driven fetch the outcome if repeated; others are refused then. */
+  private CallLog driven(String callId) {
+    return open.size() == REPLIES
+        ? new CallLog(replies, latest(with(past, callId), PAST), open, ended)
+        : new CallLog(replies, past, with(open, callId), ended);
   }
 
   private static List<String> with(List<String> ids, String callId) {
@@ -129,6 +135,11 @@ public record CallLog(
   /** Whether it is a call whose reply is deleted, or was not kept. */
   public boolean isPast(@Nullable String callId) {
     return callId != null && past.contains(callId);
+  }
+
+  /** Whether a call needs no entry of its own to have no effect if it is repeated. */
+  public boolean knows(String callId) {
+    return open.contains(callId) || replies.containsKey(callId) || past.contains(callId);
   }
 
   /** The ids of the latest calls, without some. */

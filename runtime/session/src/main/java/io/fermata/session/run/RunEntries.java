@@ -12,6 +12,7 @@ import io.fermata.session.admin.Retention;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.Request;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.Replaced;
 import io.fermata.session.journal.RunEnd;
@@ -35,9 +36,22 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
 
   /** The entries to persist before effects start. */
   Written<Event> working(Situation<RunState, Event> at) {
+    return new Written<>(working(at, List.of()), null);
+  }
+
+  /** The same, with calls that wait behind those that are driven. */
+  private List<Entry<Event>> working(Situation<RunState, Event> at, List<String> behind) {
     List<Entry<Event>> entries = begun(at);
-    entries.add(step(at, entries.size(), begins(at), null, Entry.Wake.NOW));
-    return new Written<>(entries, null);
+    entries.add(step(at, entries.size(), both(begins(at), behind), null, Entry.Wake.NOW));
+    return entries;
+  }
+
+  /** The entries before a call is told that the work continues which it waited behind. */
+  List<Entry<Event>> behind(Situation<RunState, Event> at, Waiting call) {
+    boolean works = at.current() != null || RunPhases.works(at.ahead());
+    return works && at.ahead().running() && hasUnknown(at, call.ownIds())
+        ? working(at, call.ownIds())
+        : List.of();
   }
 
   /** The reply to a call that does not wait for the work; a caller that accepts tasks gets one. */
@@ -45,10 +59,11 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     List<Entry<Event>> entries = begun(at);
     boolean task = call.takesTasks() && !isTask(at);
     boolean hasEvents = at.hasEvents();
-    long seq = at.seq() + entries.size() + (hasEvents || task ? 1 : 0);
+    boolean writes = hasEvents || task || hasUnknown(at, call.ownIds());
+    long seq = at.seq() + entries.size() + (writes ? 1 : 0);
     RunReply reply =
         replies.replacing(replaced(at), replies.stillWorking(at.ahead(), seq, call.takesTasks()));
-    if (hasEvents || task) {
+    if (writes) {
       Entry<Event> step =
           step(at, entries.size(), call.ownIds(), hasEvents ? reply : null, Entry.Wake.NOW);
       entries.add(task ? step.asTask() : step);
@@ -59,7 +74,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   /** The work continues without its call, which fetches the outcome when it is repeated. */
   Written<Event> detached(Situation<RunState, Event> at, Waiting call) {
     boolean task = call.takesTasks() && !isTask(at);
-    List<Entry<Event>> entries = at.hasEvents() || task ? working(at).entries() : new ArrayList<>();
+    boolean writes = at.hasEvents() || task || hasUnknown(at, at.callIds());
+    List<Entry<Event>> entries = writes ? working(at, List.of()) : new ArrayList<>();
     if (task) {
       int last = entries.size() - 1;
       entries.set(last, entries.get(last).asTask());
@@ -81,7 +97,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     List<Entry<Event>> entries = begun(at);
     boolean takesTask = current != null && waits(outcome) && current.takesTasks();
     boolean task = takesTask && !isTask(at);
-    boolean answers = !open(at).isEmpty();
+    boolean answers = !open(at).isEmpty() || (!ended && hasUnknown(at, at.callIds()));
     int written = at.hasEvents() ? entries.size() + (ended ? 2 : 1) : task || answers ? 1 : 0;
     RunReply stands =
         replies.of(
@@ -131,9 +147,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   /** The calls that wait for the run, and those whose work continues without them. */
   private static List<String> all(Situation<RunState, Event> at) {
     List<String> open = open(at);
-    return open.isEmpty()
-        ? at.callIds()
-        : Stream.concat(open.stream(), begins(at).stream()).toList();
+    return open.isEmpty() ? at.callIds() : both(open, begins(at));
   }
 
   /** The calls that are driven and not yet journaled. */
@@ -142,6 +156,19 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     return open.isEmpty()
         ? at.callIds()
         : at.callIds().stream().filter(callId -> !open.contains(callId)).toList();
+  }
+
+  private static List<String> both(List<String> ids, List<String> others) {
+    return Stream.concat(ids.stream(), others.stream()).toList();
+  }
+
+  /**
+   * Whether a call that its sender named is not in the journal. It is written although it changes
+   * nothing, as it may arrive again when the run has moved on.
+   */
+  static boolean hasUnknown(Situation<RunState, Event> at, List<String> callIds) {
+    CallLog calls = at.state().calls().at(at.now());
+    return callIds.stream().anyMatch(callId -> CallLog.isNamed(callId) && !calls.knows(callId));
   }
 
   /** The run that the call being handled has ended by starting another. */

@@ -193,6 +193,11 @@ public final class RunPort
   }
 
   @Override
+  public boolean journalsCalls(Situation<RunState, Event> at) {
+    return RunEntries.hasUnknown(at, at.callIds());
+  }
+
+  @Override
   public boolean answersMeanwhile(Situation<RunState, Event> at, Call call) {
     Request.OfRun request = request(call);
     return request.action() == CallAction.CONTINUE
@@ -543,13 +548,17 @@ public final class RunPort
   }
 
   @Override
-  public SessionReply withdrawn(Situation<RunState, Event> at, Waiting call) {
+  public Written<Event> withdrawn(Situation<RunState, Event> at, Waiting call) {
     boolean returnsTask = call.takesTasks() && !RunEntries.isTask(at);
+    boolean looks = call.call.request().asksAgain() && !returnsTask;
     Outcome.Failure why =
-        call.call.request().asksAgain() && !returnsTask
+        looks
             ? HostError.STILL_WORKING.failure()
             : HostError.BUSY.failure("The call was queued until its deadline and was not handled");
-    return replies.of(why, at.state().program(), at.seq());
+    keepSecret(at);
+    List<Entry<Event>> written = looks ? entries.behind(at, call) : List.of();
+    long seq = at.seq() + written.size();
+    return new Written<>(written, replies.of(why, at.state().program(), seq));
   }
 
   @Override

@@ -284,8 +284,8 @@ public final class ThreadPort
   }
 
   @Override
-  public SessionReply withdrawn(Situation<ThreadState, ThreadEvent> at, Waiting call) {
-    return refused(at, HostError.BUSY.failure());
+  public Written<ThreadEvent> withdrawn(Situation<ThreadState, ThreadEvent> at, Waiting call) {
+    return new Written<>(List.of(), refused(at, HostError.BUSY.failure()));
   }
 
   // --- the journal ----------------------------------------------------------------------------

@@ -225,7 +225,7 @@ class SecretsTest {
     var meta =
         Json.object()
             .put("fermata/sessionId", "s")
-            .put("fermata/callId", callId + action + given.hashCode());
+            .put("fermata/callId", callId + action + given.toString().hashCode());
     ToolCall call = new ToolCall("pay", "ann", arguments, meta, null);
     return got(host.call(call).toCompletableFuture());
   }

@@ -33,4 +33,16 @@ final class SessionStateTest {
         .extracting(RunEnd.TaskEnd::keptUntil)
         .isEqualTo(200L);
   }
+
+  @Test
+  void aCallIsRememberedHoweverManyOthersAreStillBeingDriven() {
+    SessionState<RunState> state = SessionState.of(RunState.NONE);
+    for (int i = 0; i < 20; i++) {
+      Entry<Event> entry = Entry.of(i + 1, 1, Entry.Origin.HOST, List.of());
+      state = SessionState.replay(state, entry.belongingTo(List.of("call " + i, "first"), null));
+    }
+    CallLog calls = state.calls();
+    assertThat(calls.open()).hasSize(16).contains("first", "call 0");
+    assertThat(calls.past()).containsExactly("call 15", "call 16", "call 17", "call 18", "call 19");
+  }
 }
