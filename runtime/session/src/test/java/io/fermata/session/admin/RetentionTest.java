@@ -289,7 +289,7 @@ class RetentionTest {
   }
 
   @Test
-  void aCallThatComesAfterARunHasCompletedByItselfIsToldItsResult() throws Exception {
+  void aCallThatComesAfterARunHasCompletedByItselfGetsItsResult() throws Exception {
     try (Fermata host = Fermata.host().store(Store.memory()).flow(letter()).start()) {
       String run = run(call(host, "letter", "start", new String[0]));
       host.signal("letter", run, "letter", "good news", null).toCompletableFuture().join();

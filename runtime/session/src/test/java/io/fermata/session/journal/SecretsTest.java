@@ -648,7 +648,7 @@ class SecretsTest {
   }
 
   @Test
-  void aCallThatComesAfterARunHasCompletedByItselfIsToldTheSecretsThatItReturns() throws Exception {
+  void aCallThatComesAfterARunHasCompletedByItselfGetsTheSecretsThatItReturns() throws Exception {
     String runId = sweptCharge();
     try (Fermata host = host(charge(), K1).start()) {
       JsonNode late = call(host, "cancel");
