@@ -125,6 +125,10 @@ public final class Host implements AutoCloseable {
     return List.copyOf(working);
   }
 
+  public List<Due> due(long from, long until, int max) {
+    return await(store.due(from, until, max));
+  }
+
   public List<Due> due(long until, int max) {
     return await(store.due(until, max));
   }

@@ -151,6 +151,29 @@ public abstract class JournalContract extends EssentialContract {
     }
   }
 
+  @Test
+  void whatWasDueBeforeATimeIsLeftOutIfItIsNotAskedFor() {
+    String late = "late";
+    String later = neighbourOf(late, "later");
+    String moved = neighbourOf(late, "moved");
+    try (Host host = Host.on(store)) {
+      host.open(late).write(new Appointment(5));
+      host.open(later).write(new Appointment(7));
+      host.open(moved).write(new Appointment(5)).write(new Appointment(8));
+    }
+    try (Host host = Host.on(store)) {
+      List<Due> last = List.of(new Due(later, 7), new Due(moved, 8));
+      assertThat(host.due(0, 9, 10))
+          .startsWith(new Due(late, 5))
+          .endsWith(last.get(0), last.get(1));
+      assertThat(host.due(6, 9, 10)).isEqualTo(last);
+      assertThat(host.due(7, 9, 10)).isEqualTo(last);
+      assertThat(host.due(6, 9, 1)).isEqualTo(last.subList(0, 1));
+      assertThat(host.due(8, 8, 10)).isEqualTo(last.subList(1, 2));
+      assertThat(host.due(9, 9, 10)).isEmpty();
+    }
+  }
+
   /** Another name of the same shard. */
   private static String neighbourOf(String name, String beginning) {
     return IntStream.iterate(1, i -> i + 1)

@@ -174,11 +174,11 @@ final class OpenMemoryStore implements OpenStore, StoreJournals {
   }
 
   @Override
-  public CompletionStage<List<Due>> due(long until, int max) {
+  public CompletionStage<List<Due>> due(long from, long until, int max) {
     return CompletableFuture.completedFuture(
         due.entrySet().stream()
             .map(journal -> new Due(journal.getKey(), journal.getValue()))
-            .filter(journal -> journal.at() <= until)
+            .filter(journal -> from <= journal.at() && journal.at() <= until)
             .sorted(Comparator.comparingLong(Due::at))
             .limit(max)
             .toList());

@@ -75,17 +75,24 @@ public interface OpenStore extends AutoCloseable {
   CompletionStage<List<Unfinished>> unfinished(String after, int max);
 
   /**
-   * The journals whose last record carries a tag of {@link JournalTags#due} with that time or an
-   * earlier one. Of each {@link Shard} they are the earliest, and all are listed in the order of
-   * their times. If there are more, the next call begins with another shard.
+   * The journals whose last record carries a tag of {@link JournalTags#due} with a time in a range.
+   * Of each {@link Shard} they are the earliest, and all are listed in the order of their times. If
+   * there are more, the next call begins with another shard. The cost depends on the tags in the
+   * range, not on earlier ones.
    *
    * <p>Tags of past times that a later record made obsolete are deleted on the way, some with each
    * call.
    *
-   * @param untilEpochMillis the latest time, in milliseconds since 1970
+   * @param fromEpochMillis the earliest time, in milliseconds since 1970; 0 for all
+   * @param untilEpochMillis the latest time
    * @param max the maximum number of results
    */
-  CompletionStage<List<Due>> due(long untilEpochMillis, int max);
+  CompletionStage<List<Due>> due(long fromEpochMillis, long untilEpochMillis, int max);
+
+  /** As {@link #due(long, long, int)}, however early their times are. */
+  default CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+    return due(0, untilEpochMillis, max);
+  }
 
   /**
    * In small transactions, deletes everything before the newest record of each journal whose {@link

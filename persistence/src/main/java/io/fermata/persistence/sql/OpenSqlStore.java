@@ -102,7 +102,7 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+  public CompletionStage<List<Due>> due(long fromEpochMillis, long untilEpochMillis, int max) {
     return whileOpen(
             () ->
                 inPortions(
@@ -117,7 +117,8 @@ public final class OpenSqlStore implements OpenStore {
             forgotten ->
                 transact(
                     backend.upkeep(),
-                    connection -> SqlUpkeep.due(connection, shards, untilEpochMillis, max)));
+                    connection ->
+                        SqlUpkeep.due(connection, shards, fromEpochMillis, untilEpochMillis, max)));
   }
 
   @Override

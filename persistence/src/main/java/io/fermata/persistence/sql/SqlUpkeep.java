@@ -126,8 +126,8 @@ public final class SqlUpkeep {
   /** What is left of some shards. */
   private record Part(List<Integer> shards, long after) {}
 
-  /** The journals that are due. */
-  static List<Due> due(Connection connection, SqlShards shards, long until, int max)
+  /** The journals that are due in a range of times. */
+  static List<Due> due(Connection connection, SqlShards shards, long from, long until, int max)
       throws SQLException {
     List<Due> due =
         shards.scan(
@@ -135,7 +135,7 @@ public final class SqlUpkeep {
             DUE,
             row -> new Due(row.getString(1), JournalTags.dueAt(row.getString(2)).orElseThrow()),
             shards.inTurns(),
-            JournalTags.due(0),
+            JournalTags.due(from),
             JournalTags.due(until),
             max);
     // Those of several shards; within one they are in this order.

@@ -90,6 +90,11 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<List<Due>> due(long fromEpochMillis, long untilEpochMillis, int max) {
+    return reach(() -> inner.due(fromEpochMillis, untilEpochMillis, max));
+  }
+
+  @Override
   public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
     return reach(() -> inner.due(untilEpochMillis, max));
   }

@@ -236,11 +236,11 @@ final class OpenKeyValueStore implements OpenStore {
   }
 
   @Override
-  public CompletionStage<List<Due>> due(long untilEpochMillis, int max) {
+  public CompletionStage<List<Due>> due(long fromEpochMillis, long untilEpochMillis, int max) {
+    // The mark of a journal may be earlier than its demand, so all marks are looked at.
+    long earliest = Math.max(0, fromEpochMillis);
     return kv.whileOpen(
-        () ->
-            index.until(
-                untilEpochMillis, "", max, demand -> demand != KvDocument.WORKING, this::demand));
+        () -> index.until(untilEpochMillis, "", max, demand -> demand >= earliest, this::demand));
   }
 
   private CompletionStage<Long> demand(String persistenceId) {
