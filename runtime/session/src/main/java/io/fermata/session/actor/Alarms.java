@@ -1,13 +1,17 @@
 package io.fermata.session.actor;
 
 import io.fermata.persistence.spi.Due;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.StoreTroubles;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
@@ -22,10 +26,19 @@ import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 /**
  * Wakes sessions that are due. It polls the store, so a session can sleep for months without being
  * in memory, also across restarts.
+ *
+ * <p>Some sessions stay due: those of flows that this host does not have, and those that cannot
+ * continue although they were woken. When a poll finds only such sessions up to a time, the next
+ * polls begin there. A session that becomes due before that time is awake and has its own timer, or
+ * is woken by what made it so; what this host takes from another one is polled for from the
+ * beginning.
  */
 public final class Alarms extends AbstractBehavior<Alarms.Message> {
   /** How often the store is polled. */
   static final Duration LOOK = Duration.ofSeconds(5);
+
+  /** How often a poll begins with what has been overdue longest, whatever is known of it. */
+  static final Duration LOOK_AT_ALL = Duration.ofMinutes(10);
 
   /** How far ahead the store is polled. A session with a shorter wait should stay awake. */
   static final Duration HORIZON = LOOK.multipliedBy(2);
@@ -37,6 +50,9 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private static final Duration BACKOFF = Duration.ofMinutes(1);
 
   private static final Duration LONGEST_BACKOFF = Duration.ofHours(1);
+
+  /** With this back-off, a session has stayed due for minutes although it was woken three times. */
+  private static final Duration STUCK = BACKOFF.multipliedBy(8);
 
   /** How long a poll waits for more sessions that the host takes. */
   private static final Duration TAKING = Duration.ofMillis(100);
@@ -54,19 +70,28 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
 
   private record Ring() implements Message {}
 
-  private record Found(List<Due> due, boolean complete) implements Message {}
+  /**
+   * What a poll has found.
+   *
+   * @param at when the poll began
+   * @param complete whether nothing was left out
+   */
+  private record Found(List<Due> due, long at, boolean complete) implements Message {}
 
   /** The sessions that were found are woken, and there may be more. */
   private record LookOn() implements Message {}
 
   private record NotFound(Throwable thrown) implements Message {}
 
-  /** Finds the sessions that are due up to a time, in milliseconds since 1970. */
+  /** Finds the sessions that are due from a time up to another, in milliseconds since 1970. */
   public interface Calendar {
-    CompletionStage<List<Due>> due(long until, int max);
+    CompletionStage<List<Due>> due(long from, long until, int max);
   }
 
-  /** Watches whether sessions are woken in time. */
+  /**
+   * Watches whether sessions are woken in time. One that stays due for long may be counted for some
+   * minutes after it has continued.
+   */
   public interface Watch {
     /**
      * The store was polled.
@@ -97,6 +122,10 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
           : this;
     }
 
+    boolean stuck() {
+      return backoff >= STUCK.toMillis();
+    }
+
     Alarm rung(long now) {
       return new Alarm(at, now + backoff, Math.min(2 * backoff, LONGEST_BACKOFF.toMillis()));
     }
@@ -109,8 +138,21 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
   private final Watch watch;
   private final TimerScheduler<Message> timers;
   private Map<String, Alarm> alarms = new HashMap<>();
+
+  /** The flows that this host does not have and whose sessions were logged as overdue. */
+  private final Set<String> reported = new HashSet<>();
+
+  /** What is due before this time is foreign or stuck, as far as is known. */
+  private long from;
+
+  /** The foreign sessions that were found before that time. */
+  private int passed;
+
+  /** All foreign sessions that were found. */
   private int foreign;
+
   private long polledAt;
+  private long polledAllAt;
 
   /** Whether the host has taken sessions since the latest poll began. */
   private boolean taken;
@@ -126,6 +168,7 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
     super(context);
     this.timers = timers;
     this.polledAt = clock.millis();
+    this.polledAllAt = polledAt;
     this.calendar = calendar;
     this.ours = ours;
     this.clock = clock;
@@ -169,38 +212,85 @@ public final class Alarms extends AbstractBehavior<Alarms.Message> {
 
   /** Polls follow each other, so a slow one does not queue up more. */
   private Behavior<Message> look() {
+    long now = clock.millis();
+    if (taken || now < from || Math.abs(now - polledAllAt) >= LOOK_AT_ALL.toMillis()) {
+      from = 0;
+      passed = 0;
+      polledAllAt = now;
+    }
     taken = false;
-    long until = clock.millis() + HORIZON.toMillis();
-    // Known and foreign sessions must not crowd out the rest.
-    int max = alarms.size() + foreign + FOUND_AT_ONCE;
+    // Known and foreign sessions must not crowd out the rest; a doubled limit finds many in few
+    // polls.
+    int max = alarms.size() + 2 * (foreign - passed) + FOUND_AT_ONCE;
     getContext()
         .pipeToSelf(
-            calendar.due(until, max),
+            calendar.due(from, now + HORIZON.toMillis(), max),
             (due, thrown) ->
-                thrown == null ? new Found(due, due.size() < max) : new NotFound(thrown));
+                thrown == null ? new Found(due, now, due.size() < max) : new NotFound(thrown));
     return this;
   }
 
   private Behavior<Message> found(Found found) {
-    Map<String, Alarm> present = new HashMap<>();
+    Map<String, Alarm> present = new HashMap<>(alarms);
+    present.values().removeIf(alarm -> alarm.at() >= from);
+    List<Due> others = new ArrayList<>();
     for (Due due : found.due()) {
       if (ours.test(due.persistenceId())) {
         Alarm known = alarms.get(due.persistenceId());
         present.put(
             due.persistenceId(),
             known != null && known.at() == due.at() ? known : Alarm.first(due));
+      } else {
+        others.add(due);
       }
     }
     alarms = present;
     polledAt = clock.millis();
     watch.polled(present.size(), lag(polledAt));
-    foreign = found.due().size() - present.size();
+    foreign = passed + others.size();
+    if (found.complete()) {
+      report(others, found.at());
+      pass(found.at(), others);
+    }
     timers.startSingleTimer(new Look(), taken ? TAKING : LOOK);
     CompletionStage<?> woken = wakeDue();
     if (!found.complete()) {
       getContext().pipeToSelf(woken, (done, thrown) -> new LookOn());
     }
     return this;
+  }
+
+  /**
+   * Logs once of each flow that nothing ends its sessions, after a poll that has found all of them.
+   */
+  private void report(List<Due> others, long now) {
+    if (from > 0) {
+      return;
+    }
+    Map<String, Integer> overdue = new TreeMap<>();
+    for (Due due : others) {
+      if (due.at() <= now) {
+        overdue.merge(SessionKey.flowOf(due.persistenceId()), 1, Integer::sum);
+      }
+    }
+    if (reported.addAll(overdue.keySet())) {
+      getContext()
+          .getLog()
+          .warn(
+              "This host lacks the flows of sessions that are overdue, so they stay: {};"
+                  + " register the flows to end them, or erase them",
+              overdue);
+    }
+  }
+
+  /** The next polls begin with the first session that may continue, and with what becomes due. */
+  private void pass(long now, List<Due> others) {
+    from =
+        alarms.values().stream()
+            .filter(alarm -> !alarm.stuck())
+            .mapToLong(Alarm::at)
+            .reduce(now, Math::min);
+    passed += (int) others.stream().filter(due -> due.at() < from).count();
   }
 
   private Behavior<Message> lookOn() {

@@ -2,6 +2,10 @@ package io.fermata.session.actor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.persistence.spi.Due;
 import java.time.Duration;
 import java.time.Instant;
@@ -20,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** Which sessions are woken when; on one thread, in time that passes as the test says. */
 @Tag("slow")
@@ -34,6 +39,9 @@ class AlarmsTest {
   private final List<String> woken = new ArrayList<>();
   private boolean broken;
   private int polls;
+
+  /** How many sessions the store has found in all polls. */
+  private int read;
 
   /** The result of a poll that takes long. */
   private @Nullable CompletableFuture<List<Due>> slow;
@@ -68,19 +76,21 @@ class AlarmsTest {
     Objects.requireNonNull(alarms).tell(new Alarms.Taken());
   }
 
-  private CompletionStage<List<Due>> due(long until, int max) {
+  private CompletionStage<List<Due>> due(long from, long until, int max) {
     polls++;
     if (slow != null) {
       return slow;
     } else if (broken) {
       return CompletableFuture.failedFuture(new IllegalStateException("No store today"));
     }
-    return CompletableFuture.completedFuture(
+    List<Due> found =
         store.stream()
-            .filter(due -> due.at() <= until)
+            .filter(due -> from <= due.at() && due.at() <= until)
             .sorted(Comparator.comparingLong(Due::at))
             .limit(max)
-            .toList());
+            .toList();
+    read += found.size();
+    return CompletableFuture.completedFuture(found);
   }
 
   private void appoint(String entityId, Duration afterNoon) {
@@ -244,6 +254,120 @@ class AlarmsTest {
     start();
     pass(Alarms.LOOK);
     assertThat(woken).containsExactly("trip|a");
+  }
+
+  private void retire(int sessions) {
+    IntStream.range(0, sessions).forEach(each -> appoint("gone|" + each, Duration.ofDays(-each)));
+  }
+
+  @Test
+  void sessionsThatNoFlowOfThisHostRunsAreNotReadAgainByEveryPoll() {
+    retire(500);
+    appoint("gone|soon", Duration.ofSeconds(22));
+    start();
+    assertThat(read).isEqualTo(500);
+    pass(Alarms.LOOK.multipliedBy(10));
+    assertThat(polls).isEqualTo(11);
+    assertThat(read).as("once, and one several times until it is overdue").isLessThan(500 + 10);
+    appoint("trip|a", Duration.ofMinutes(1));
+    pass(Duration.ofSeconds(10));
+    assertThat(woken).containsExactly("trip|a");
+  }
+
+  @Test
+  void theLogSaysOnceHowManySessionsOfWhichUnknownFlowsAreOverdue() {
+    retire(3);
+    appoint("lost|a", Duration.ofDays(-1));
+    appoint("lost|later", Duration.ofSeconds(8));
+    appoint("trip|a", Duration.ofDays(-1));
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    Logger log = (Logger) LoggerFactory.getLogger(Alarms.class);
+    log.setLevel(Level.WARN);
+    log.addAppender(lines);
+    try {
+      start();
+      pass(Alarms.LOOK_AT_ALL.multipliedBy(2));
+    } finally {
+      log.detachAppender(lines);
+      log.setLevel(null);
+    }
+    assertThat(lines.list)
+        .singleElement()
+        .asString()
+        .contains("are overdue, so they stay: {gone=3, lost=1};");
+  }
+
+  @Test
+  void allThatIsOverdueIsReadFromTimeToTime() {
+    retire(500);
+    start();
+    pass(Alarms.LOOK);
+    read = 0;
+    pass(Alarms.LOOK_AT_ALL);
+    assertThat(read).isEqualTo(500);
+    appoint("trip|a", Duration.ofDays(-1));
+    pass(Alarms.LOOK_AT_ALL);
+    assertThat(woken).containsExactly("trip|a");
+  }
+
+  @Test
+  void whatWasOverdueBeforeTheHostTookItIsFoundBehindTheOthers() {
+    retire(500);
+    start();
+    pass(Alarms.LOOK);
+    appoint("trip|a", Duration.ofDays(-1));
+    take();
+    broken = true;
+    pass(Duration.ofMillis(100));
+    assertThat(woken).isEmpty();
+    broken = false;
+    pass(Alarms.LOOK);
+    assertThat(woken).as("although a poll has failed").containsExactly("trip|a");
+  }
+
+  @Test
+  void aClockThatIsSetBackHidesNoSession() {
+    retire(500);
+    start();
+    pass(Duration.ofSeconds(30));
+    setBack = Duration.ofSeconds(20);
+    appoint("trip|a", Duration.ofSeconds(12));
+    pass(Alarms.LOOK);
+    assertThat(woken).containsExactly("trip|a");
+  }
+
+  @Test
+  void aSessionThatStaysDueIsNotReadByEveryPollAndStillWoken() {
+    appoint("trip|stuck", Duration.ofDays(-2));
+    retire(500);
+    start();
+    pass(Duration.ofMinutes(5));
+    assertThat(woken).hasSize(3);
+    read = 0;
+    pass(Duration.ofMinutes(4));
+    assertThat(read).isZero();
+    assertThat(woken).hasSize(4);
+    assertThat(lag).isGreaterThan(Duration.ofDays(2));
+    done("trip|stuck");
+    pass(Alarms.LOOK_AT_ALL);
+    assertThat(lag).isZero();
+    woken.clear();
+    pass(Duration.ofHours(1));
+    assertThat(woken).isEmpty();
+  }
+
+  @Test
+  void whatStaysDueAndMovesIsWokenAtItsNewTime() {
+    appoint("trip|stuck", Duration.ZERO);
+    start();
+    pass(Duration.ofMinutes(5));
+    woken.clear();
+    appoint("trip|stuck", Duration.ofMinutes(6));
+    pass(Duration.ofSeconds(59));
+    assertThat(woken).isEmpty();
+    pass(Duration.ofSeconds(1));
+    assertThat(woken).containsExactly("trip|stuck");
   }
 
   @Test
