@@ -91,7 +91,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     host.gauges.schedules(host.config.dormant ? 0 : timetable.size());
     host.telemetry.opened(host.gauges);
     try {
-      host.start(timetable, this::call);
+      host.start(timetable);
     } catch (RuntimeException e) {
       crash();
       throw e;

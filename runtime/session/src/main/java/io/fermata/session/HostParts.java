@@ -27,10 +27,8 @@ import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.archive.Archives;
 import io.fermata.session.call.FlowCatalog;
-import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolContracts;
-import io.fermata.session.call.ToolReply;
 import io.fermata.session.cluster.HostCluster;
 import io.fermata.session.cluster.Offers;
 import io.fermata.session.host.AgentAsTool;
@@ -68,7 +66,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
@@ -251,13 +248,13 @@ final class HostParts {
   }
 
   /** Starts the background work: of all sessions, or of the shards that this host takes. */
-  void start(Timetable timetable, Function<ToolCall, CompletionStage<ToolReply>> host) {
+  void start(Timetable timetable) {
     directory.start();
     if (config.dormant) {
       return;
     } else if (cluster == null) {
       upkeep.start();
-      timetable.start(system, host, config.clock, telemetry);
+      timetable.start(system, router::start, config.clock, telemetry);
       return;
     }
     SharedStore shared = store.shared().orElseThrow();
@@ -271,7 +268,7 @@ final class HostParts {
           public void opened(int shard, long mark, ActorContext<?> context) {
             directory.opened(shard, mark);
             upkeep.resumeShard(shared, shard);
-            timetable.startOf(shard, context, host, config.clock, telemetry);
+            timetable.startOf(shard, context, router::start, config.clock, telemetry);
           }
 
           @Override

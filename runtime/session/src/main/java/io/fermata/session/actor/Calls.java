@@ -2,7 +2,6 @@ package io.fermata.session.actor;
 
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.admin.Schedule;
-import io.fermata.session.call.ReplyMode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -41,7 +40,7 @@ public final class Calls {
 
     Waiting(Call call) {
       this.call = call;
-      this.hasty = call.mode() == ReplyMode.LEAVES;
+      this.hasty = call.mode().hasty();
       this.all.add(call);
     }
 

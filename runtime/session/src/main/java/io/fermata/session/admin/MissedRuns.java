@@ -2,7 +2,7 @@ package io.fermata.session.admin;
 
 /**
  * What happens to missed occurrences of a schedule: those during which no host was running, its
- * machine was suspended, or the previous run was still being started.
+ * machine was suspended, or the start of the previous run was refused and tried again.
  */
 public enum MissedRuns {
   /** Only the most recent one starts a run. */

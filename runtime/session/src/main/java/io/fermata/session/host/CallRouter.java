@@ -34,13 +34,24 @@ public record CallRouter(
   private static final String INVALID_UPDATES = ErrorCode.INVALID_UPDATES.wireName();
 
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
+    ReplyMode mode = call.takesTask() ? catalog.replyMode(call.tool()) : ReplyMode.WAITS;
+    return call(call, mode, progress);
+  }
+
+  /** A call that is replied to as soon as it is journaled, without a task. */
+  public CompletionStage<ToolReply> start(ToolCall call) {
+    return call(call, ReplyMode.STARTS, progress -> {});
+  }
+
+  private CompletionStage<ToolReply> call(
+      ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress) {
     AgentAsTool agent = agents.get(call.tool());
     RunExplanations explains = explains(call);
     if (agent == null && explains == null) {
       requireFlow(call.tool());
     }
     if (telemetry == Telemetry.NONE) {
-      return routed(agent, call, progress, TraceContext.NONE);
+      return routed(agent, call, mode, progress, TraceContext.NONE);
     }
     Telemetry.Kind kind =
         explains != null
@@ -48,7 +59,7 @@ public record CallRouter(
             : agent == null ? Telemetry.Kind.FLOW : Telemetry.Kind.AGENT;
     Activity activity =
         telemetry.called(new Telemetry.Call(call.tool(), kind, TraceContext.of(call.meta())));
-    return routed(agent, call, progress, activity.context())
+    return routed(agent, call, mode, progress, activity.context())
         .whenComplete(
             (reply, thrown) ->
                 activity.end(
@@ -58,6 +69,7 @@ public record CallRouter(
   private CompletionStage<ToolReply> routed(
       @Nullable AgentAsTool agent,
       ToolCall call,
+      ReplyMode mode,
       Consumer<ToolProgress> progress,
       TraceContext trace) {
     if (agent != null) {
@@ -74,7 +86,6 @@ public record CallRouter(
     } else if (explains != null) {
       return explains.call(call);
     }
-    ReplyMode mode = call.takesTask() ? catalog.replyMode(call.tool()) : ReplyMode.WAITS;
     ToolCall sent = job == null ? call : begun(call);
     // Known before the call: hosts may agree on the version while the reply is under way.
     String newer = catalog.newerThanAgreed(call.tool());

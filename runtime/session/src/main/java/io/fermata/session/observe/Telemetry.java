@@ -166,7 +166,7 @@ public interface Telemetry {
 
   /** What became of an occurrence of a schedule. */
   enum Start {
-    /** Its run began. */
+    /** Its run began; {@link Telemetry#changed} says what becomes of it. */
     STARTED,
     /** Its run did not begin, or failed at once. */
     FAILED,

@@ -11,6 +11,7 @@ import io.fermata.session.actor.SessionPort.Written;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.OutcomeJson;
+import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Entry;
@@ -56,6 +57,9 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
 
   /** The reply to a call that does not wait for the work; a caller that accepts tasks gets one. */
   Written<Event> acknowledged(Situation<RunState, Event> at, Waiting call) {
+    if (call.call.mode() == ReplyMode.STARTS) {
+      return detached(at, call);
+    }
     List<Entry<Event>> entries = begun(at);
     boolean task = call.takesTasks() && !isTask(at);
     boolean hasEvents = at.hasEvents();

@@ -26,6 +26,7 @@ import io.fermata.session.actor.SessionPort;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.CallAction;
+import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.CallLog;
@@ -145,6 +146,9 @@ public final class RunPort
     RunReply recorded = calls.recorded(call.callId());
     if (recorded != null) {
       return recorded;
+    }
+    if (call.mode() == ReplyMode.STARTS && at.isOpen(call)) {
+      return replies.stillWorking(state.program(), at.seq(), false);
     }
     if (fetches(call)) {
       RunReply asked = replies.asked(state, at.seq(), at.now());

@@ -38,6 +38,7 @@ import java.time.ZoneId;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -77,6 +78,9 @@ class SchedulesTest {
           .intent("nightly report")
           .updates(Map.of("region", "north"));
 
+  /** No call of its host comes to its deadline. */
+  private static final Settings PATIENT = Settings.DEFAULT.callDeadline(Duration.ofHours(1));
+
   private static final Logger LOGGER =
       (Logger) LoggerFactory.getLogger(ScheduleActor.class.getName());
 
@@ -94,7 +98,7 @@ class SchedulesTest {
     return Flow.of("report", Report.class)
         .description("Writes a report.")
         .ask("ask_region", q -> q.question("region", "Which region?"))
-        .actAsync("write", this::write)
+        .actAsync("write", this::write, options -> options.timeout(Duration.ofDays(30)))
         .edge(START, "ask_region")
         .edge("ask_region", "write")
         .edge("write", END)
@@ -131,6 +135,10 @@ class SchedulesTest {
     }
   }
 
+  private static Schedule every(Duration time) {
+    return Schedule.of("nightly", "report").every(time).updates(Map.of("region", "north"));
+  }
+
   private Fermata start(Schedule schedule) {
     return start(schedule, Settings.DEFAULT);
   }
@@ -151,7 +159,11 @@ class SchedulesTest {
 
   /** Starts a host and waits until it knows the schedule. */
   private Fermata begin(Schedule schedule) {
-    Fermata started = start(schedule);
+    return begin(schedule, Settings.DEFAULT);
+  }
+
+  private Fermata begin(Schedule schedule, Settings settings) {
+    Fermata started = start(schedule, settings);
     untilDone(now.toString());
     return started;
   }
@@ -169,12 +181,18 @@ class SchedulesTest {
     assertThat(condition.getAsBoolean()).as("what was waited for").isTrue();
   }
 
-  /** Waits until all that came until then is dealt with, and time for more has passed. */
+  /** Waits until all that came until then has been started, and time for more has passed. */
   private void untilDone(String time) {
     long upTo = Instant.parse(time).toEpochMilli();
     until(() -> journaled().upTo() == upTo && !journaled().starting());
     ManualTime.get(Objects.requireNonNull(host).system()).timePasses(Duration.ofMinutes(2));
     assertThat(journaled().upTo()).isEqualTo(upTo);
+  }
+
+  /** Waits until as many runs have written their reports. */
+  private void wrote(int reports) {
+    until(() -> written.size() >= reports);
+    assertThat(runs).hasSize(reports);
   }
 
   private ScheduleEntry journaled() {
@@ -196,6 +214,15 @@ class SchedulesTest {
     return DriverManager.getConnection("jdbc:sqlite:" + dir.resolve("test.db"));
   }
 
+  private static boolean ended(Fermata host, String session) {
+    try {
+      ToolReply reply = call(host, session, Json.object().put("action", "status"));
+      return TestHost.status(reply).equals("complete");
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
   private static ToolReply call(Fermata host, String session, ObjectNode arguments)
       throws Exception {
     ObjectNode meta = Json.object().put("fermata/sessionId", session);
@@ -215,6 +242,7 @@ class SchedulesTest {
 
     clock("2026-06-02T01:00:00Z");
     untilDone("2026-06-02T01:00:00Z");
+    wrote(1);
     assertThat(written).containsExactly("nightly report north");
   }
 
@@ -226,6 +254,7 @@ class SchedulesTest {
       start(NIGHTLY);
       clock("2026-06-0" + day + "T01:00:00.5Z");
       untilDone("2026-06-0" + day + "T01:00:00Z");
+      wrote(day - 1);
       Objects.requireNonNull(host).close();
       start(NIGHTLY);
       untilDone("2026-06-0" + day + "T01:00:00Z");
@@ -240,7 +269,7 @@ class SchedulesTest {
     clock("2026-06-04T12:00:00Z");
     Fermata late = start(NIGHTLY);
     untilDone("2026-06-04T01:00:00Z");
-    assertThat(runs).hasSize(1);
+    wrote(1);
     assertThat(late.awake().toCompletableFuture().get(60, TimeUnit.SECONDS))
         .as("a schedule is no session")
         .isLessThanOrEqualTo(1);
@@ -253,22 +282,20 @@ class SchedulesTest {
     clock("2026-06-04T12:00:00Z");
     start(all);
     untilDone("2026-06-04T01:00:00Z");
-    assertThat(runs).hasSize(3).doesNotHaveDuplicates();
+    wrote(3);
+    assertThat(runs).doesNotHaveDuplicates();
   }
 
   @Test
   @Tag("long")
   void notMoreThanAThousandMissedOccurrencesStartRuns() {
-    Schedule all =
-        Schedule.of("nightly", "report")
-            .every(Duration.ofSeconds(1))
-            .updates(Map.of("region", "north"))
-            .missed(MissedRuns.ALL);
+    Schedule all = every(Duration.ofSeconds(1)).missed(MissedRuns.ALL);
     begin(all).close();
     clock("2026-06-01T12:20:00Z");
     start(all);
     untilDone("2026-06-01T12:20:00Z");
-    assertThat(runs).hasSize(1_000).doesNotHaveDuplicates();
+    wrote(1_000);
+    assertThat(runs).doesNotHaveDuplicates();
   }
 
   @Test
@@ -281,13 +308,14 @@ class SchedulesTest {
     assertThat(runs).isEmpty();
     clock("2026-06-05T01:00:01Z");
     untilDone("2026-06-05T01:00:00Z");
-    assertThat(runs).hasSize(1);
+    wrote(1);
   }
 
   @Test
   void aRunWhoseStartWasCutOffByACrashIsTheSameRunAfterwards() {
     for (MissedRuns missed : MissedRuns.values()) {
       runs.clear();
+      written.clear();
       hangs = true;
       Schedule schedule = NIGHTLY.missed(missed);
       clock("2026-06-01T12:00:00Z");
@@ -299,8 +327,9 @@ class SchedulesTest {
       clock("2026-06-02T12:00:00Z");
       start(schedule);
       untilDone("2026-06-02T01:00:00Z");
+      wrote(2);
+      assertThat(runs).containsOnly(runs.get(0));
       Objects.requireNonNull(host).close();
-      assertThat(runs).hasSize(2).containsOnly(runs.get(0));
       dir = dir.resolve(missed.name());
       assertThat(dir.toFile().mkdir()).isTrue();
     }
@@ -308,10 +337,20 @@ class SchedulesTest {
 
   @Test
   void aCrashBeforeTheScheduleJournaledWhatItStartedStartsNothingTwice() throws Exception {
-    begin(NIGHTLY);
+    Fermata first = begin(NIGHTLY);
     clock("2026-06-02T01:00:00Z");
     untilDone("2026-06-02T01:00:00Z");
-    Objects.requireNonNull(host).crash();
+    until(() -> ended(first, "nightly/2026-06-02T01:00:00Z"));
+    first.crash();
+    forgetThatItStarted();
+    start(NIGHTLY);
+    untilDone("2026-06-02T01:00:00Z");
+    wrote(1);
+    assertThat(logged("returned")).isFalse();
+  }
+
+  /** The journal as it is after a crash before the schedule got the reply to its call. */
+  private void forgetThatItStarted() throws SQLException {
     ScheduleEntry done = journaled();
     ScheduleEntry before = new ScheduleEntry(done.at(), done.rhythm(), done.upTo(), true);
     try (Connection connection = connect();
@@ -324,9 +363,6 @@ class SchedulesTest {
     }
     Forgery.seal(dir.resolve("test.db"));
     assertThat(journaled()).isEqualTo(before);
-    start(NIGHTLY);
-    untilDone("2026-06-02T01:00:00Z");
-    assertThat(runs).hasSize(1);
   }
 
   @Test
@@ -339,7 +375,7 @@ class SchedulesTest {
     assertThat(runs).isEmpty();
     clock("2026-06-03T02:00:00Z");
     untilDone("2026-06-03T02:00:00Z");
-    assertThat(runs).hasSize(1);
+    wrote(1);
   }
 
   @Test
@@ -353,7 +389,7 @@ class SchedulesTest {
     clock("2026-06-02T12:00:00Z");
     start(NIGHTLY);
     until(() -> logged("nightly starts nothing until 2026-09-01T01:00:00Z"));
-    assertThat(runs).hasSize(1);
+    wrote(1);
   }
 
   @Test
@@ -367,10 +403,7 @@ class SchedulesTest {
 
   @Test
   void anIntervalKeepsItsBeatThroughARestart() {
-    Schedule hourly =
-        Schedule.of("nightly", "report")
-            .every(Duration.ofHours(1))
-            .updates(Map.of("region", "north"));
+    Schedule hourly = every(Duration.ofHours(1));
     begin(hourly);
     clock("2026-06-01T13:00:10Z");
     untilDone("2026-06-01T13:00:00Z");
@@ -378,7 +411,7 @@ class SchedulesTest {
     clock("2026-06-01T15:30:00Z");
     start(hourly);
     untilDone("2026-06-01T15:00:00Z");
-    assertThat(runs).hasSize(2);
+    wrote(2);
   }
 
   @Test
@@ -407,16 +440,32 @@ class SchedulesTest {
   }
 
   @Test
-  void aRunThatOutlastsItsCallDoesNotHoldUpTheNext() {
+  void occurrencesThatComeWhileAnEarlierRunWorksStartRunsOfTheirOwn() {
+    hangs = true;
+    begin(every(Duration.ofSeconds(10)).missed(MissedRuns.NONE), PATIENT);
+    for (int run = 1; run <= 3; run++) {
+      clock("2026-06-01T12:00:" + run * 10 + "Z");
+      wrote(run);
+      untilDone("2026-06-01T12:00:" + run * 10 + "Z");
+    }
+    assertThat(runs).doesNotHaveDuplicates();
+    hanging.complete(null);
+  }
+
+  @Test
+  void aRunThatWorksOnAfterACrashDoesNotHoldUpTheNext() throws Exception {
     hangs = true;
     begin(NIGHTLY);
     clock("2026-06-02T01:00:00Z");
-    until(() -> runs.size() == 1);
-    clock("2026-06-02T01:00:26Z");
+    wrote(1);
     untilDone("2026-06-02T01:00:00Z");
+    Objects.requireNonNull(host).crash();
+    forgetThatItStarted();
+    start(NIGHTLY, PATIENT);
+    wrote(2);
     clock("2026-06-03T01:00:00Z");
-    until(() -> runs.size() == 2);
-    assertThat(runs).doesNotHaveDuplicates();
+    wrote(3);
+    assertThat(Set.copyOf(runs)).hasSize(2);
     hanging.complete(null);
   }
 
@@ -434,11 +483,12 @@ class SchedulesTest {
     until(() -> runs.size() == 1);
     clock("2026-06-01T12:01:00Z");
     until(() -> logged("nightly could not start its run for 2026-06-01T12:01:00Z"));
-    assertThat(runs).hasSize(1);
+    wrote(1);
     hangs = false;
     hanging.complete(null);
     assertThat(TestHost.status(byHand.get(60, TimeUnit.SECONDS))).isEqualTo("complete");
     untilDone("2026-06-01T12:01:00Z");
+    wrote(2);
     assertThat(written).containsExactly("by hand south", "nightly report north");
   }
 }
