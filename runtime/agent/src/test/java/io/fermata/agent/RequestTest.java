@@ -15,6 +15,7 @@ import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Model;
+import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -386,6 +387,45 @@ class RequestTest {
     talk.requireSame(desk);
     assertThat(talk.lines()).endsWith("user: number 6", "assistant: ok");
     assertThat(model.lastRequest()).hasSize(12);
+  }
+
+  @Test
+  void aSummaryThatCameBackEmptyIsNotAskedForAgainOnceTheBudgetIsSpent() {
+    Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk.budget(Budget.tokens(5 * 15)));
+    for (int i = 1; i <= 5; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(summarizer.requests()).hasSize(1);
+    assertThat(model.requests()).hasSize(4);
+    assertThat(talk.code()).isEqualTo(StopCode.BUDGET_SPENT);
+
+    talk.replace(desk).say("Go on");
+    assertThat(summarizer.requests()).as("asked for anew").hasSize(1 + 3);
+    assertThat(talk.last().content()).isEqualTo("ok");
+  }
+
+  @Test
+  void aSummaryThatNoModelRepliesWithIsAskedForThreeTimes() {
+    Scripted summarizer =
+        new Scripted()
+            .always(
+                request -> {
+                  throw new IllegalStateException("away");
+                });
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 6; i++) {
+      talk.say("number " + i);
+    }
+
+    assertThat(talk.events(ThreadEvent.Compacting.class))
+        .extracting(ThreadEvent.Compacting::attempt)
+        .containsExactly(1, 2, 3);
+    assertThat(talk.last().content()).isEqualTo("ok");
+    talk.requireSame(desk);
   }
 
   @Test

@@ -25,8 +25,6 @@ final class EffectResults {
   /** How scheduled work ends that may have been done and is not repeated. */
   static final String UNKNOWN = "interrupted; the outcome is unknown";
 
-  private static final int SUMMARIES = 3;
-
   private final Agents agents;
   private final TurnLoop loop;
 
@@ -273,18 +271,11 @@ final class EffectResults {
     if (loop.state().compacting() != effect.attempt()) {
       return;
     }
-    ThreadEvent.Compacted made =
+    loop.emit(
         result instanceof ThreadInput.Summed summed
             ? new ThreadEvent.Compacted(
                 summed.summary(), summed.upTo(), summed.model(), summed.usage(), at)
-            : new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at);
-    boolean again = made.summary() == null && effect.attempt() < SUMMARIES;
-    if (made.model() != null || !again) {
-      loop.emit(made);
-    }
-    if (again) {
-      loop.emit(new ThreadEvent.Compacting(effect.attempt() + 1, at));
-    }
+            : new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at));
   }
 
   private void reported(ThreadEffect effect, ThreadInput.Result result, long at) {

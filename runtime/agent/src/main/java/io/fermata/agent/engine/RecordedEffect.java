@@ -86,8 +86,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       case DEFERRED ->
           (event instanceof ThreadEvent.EffectEnded e && e.id().equals(id))
               || (event instanceof ThreadEvent.EffectDelayed d && d.id().equals(id));
-      case COMPACT ->
-          event instanceof ThreadEvent.Compacted || event instanceof ThreadEvent.Compacting;
+      case COMPACT -> event instanceof ThreadEvent.Compacted;
       case REPORT ->
           (event instanceof ThreadEvent.Reported e && id.equals("" + e.report()))
               || failed(effect, event);
@@ -346,7 +345,8 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
   }
 
   private static ThreadInput.Result compacted(ThreadEvent event) {
-    return event instanceof ThreadEvent.Compacted done && done.model() != null
+    ThreadEvent.Compacted done = (ThreadEvent.Compacted) event;
+    return done.model() != null
         ? new ThreadInput.Summed(done.summary(), done.upTo(), done.model(), done.usage())
         : failure(null, "no summary");
   }

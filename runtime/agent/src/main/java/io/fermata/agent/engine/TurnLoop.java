@@ -233,7 +233,7 @@ final class TurnLoop extends DecidedEvents {
     } else if (agents.overspent(state()) != null) {
       stop(side, StopCode.BUDGET_SPENT, state().usage().words(), false);
     } else if (needsSummary()) {
-      emit(new ThreadEvent.Compacting(1, now));
+      emit(new ThreadEvent.Compacting(state().steps().failedSummaries() + 1, now));
     } else {
       beginStep(StepFrame.TOP, side, speaker.prompt().name());
     }

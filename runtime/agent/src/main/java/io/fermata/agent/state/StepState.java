@@ -15,29 +15,34 @@ import org.jspecify.annotations.Nullable;
  * @param waiting calls that author code queued outside of a step
  * @param count how often a model or turn handler has been called in the thread
  * @param compacting the attempt at a summary that is in progress; 0 if there is none
+ * @param failedSummaries how many attempts at the next summary have failed in this turn
  */
 public record StepState(
-    Map<String, StepFrame> frames, List<RequestedCall> waiting, long count, int compacting) {
+    Map<String, StepFrame> frames,
+    List<RequestedCall> waiting,
+    long count,
+    int compacting,
+    int failedSummaries) {
 
-  static final StepState NONE = new StepState(Map.of(), List.of(), 0, 0);
+  static final StepState NONE = new StepState(Map.of(), List.of(), 0, 0, 0);
 
   StepState with(StepFrame frame) {
     Map<String, StepFrame> all = new LinkedHashMap<>(frames);
     all.put(frame.path(), frame);
-    return new StepState(all, waiting, count, compacting);
+    return new StepState(all, waiting, count, compacting, failedSummaries);
   }
 
   StepState without(String path) {
     Map<String, StepFrame> all = new LinkedHashMap<>(frames);
     all.remove(path);
-    return new StepState(all, waiting, count, compacting);
+    return new StepState(all, waiting, count, compacting, failedSummaries);
   }
 
   /** Ends everything in progress; queued calls stay, and those that people decide. */
   StepState stopped() {
     Map<String, StepFrame> left = new LinkedHashMap<>(frames);
     left.values().removeIf(frame -> !frame.detached() || frame.calls().isEmpty());
-    return new StepState(left, waiting, count, 0);
+    return new StepState(left, waiting, count, 0, 0);
   }
 
   /** As they are in a fork of their thread. */
@@ -48,34 +53,39 @@ public record StepState(
             frame.withCalls(frame.calls().stream().map(call -> call.renewed(sandbox)).toList()));
     // Nobody decides a call in a sandbox, and its conversation continues without it.
     all.values().removeIf(frame -> sandbox && frame.detached());
-    return new StepState(all, waiting, count, compacting);
+    return new StepState(all, waiting, count, compacting, failedSummaries);
   }
 
   StepState counted(long step) {
-    return new StepState(frames, waiting, step, compacting);
+    return new StepState(frames, waiting, step, compacting, failedSummaries);
   }
 
   StepState compacting(int attempt) {
-    return new StepState(frames, waiting, count, attempt);
+    return new StepState(frames, waiting, count, attempt, failedSummaries);
+  }
+
+  /** No summary is in progress. */
+  StepState compacted(int failed) {
+    return new StepState(frames, waiting, count, 0, failed);
   }
 
   StepState waiting(RequestedCall call) {
     List<RequestedCall> all = new ArrayList<>(notWaiting(call).waiting);
     all.add(call);
-    return new StepState(frames, List.copyOf(all), count, compacting);
+    return new StepState(frames, List.copyOf(all), count, compacting, failedSummaries);
   }
 
   StepState notWaiting(RequestedCall call) {
     List<RequestedCall> all = new ArrayList<>(waiting);
     all.removeIf(other -> other.id().equals(call.id()));
-    return new StepState(frames, List.copyOf(all), count, compacting);
+    return new StepState(frames, List.copyOf(all), count, compacting, failedSummaries);
   }
 
   /** With what is asked and waited for alone. */
   StepState outline() {
     Map<String, StepFrame> all = new LinkedHashMap<>(frames);
     all.replaceAll((path, frame) -> frame.outline());
-    return new StepState(all, List.of(), count, compacting);
+    return new StepState(all, List.of(), count, compacting, failedSummaries);
   }
 
   @Nullable StepFrame top() {

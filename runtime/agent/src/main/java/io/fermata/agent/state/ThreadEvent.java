@@ -243,9 +243,9 @@ public sealed interface ThreadEvent {
   record Compacting(int attempt, long at) implements ThreadEvent {}
 
   /**
-   * The older messages were summarized.
+   * An attempt to summarize the older messages ended.
    *
-   * @param upTo the last message that the summary covers; null if it could not be made
+   * @param upTo the last message that the summary covers; null if there is none
    * @param model the model that was asked for it; null if none replied
    */
   record Compacted(

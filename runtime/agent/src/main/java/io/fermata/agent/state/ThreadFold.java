@@ -20,6 +20,9 @@ public final class ThreadFold {
   /** How many finished effects a thread remembers. */
   private static final int REMEMBERED_EFFECTS = 50;
 
+  /** How often a summary is asked for before the older messages are shown as they are. */
+  private static final int SUMMARIES = 3;
+
   private static final Pattern NUMBER = Pattern.compile("\\d+");
 
   private static final Cases<ThreadState, ThreadEvent> EVENTS =
@@ -188,12 +191,14 @@ public final class ThreadFold {
     String upTo = compacted.upTo();
     return state.with(
         draft -> {
-          draft.steps = state.steps().compacting(0);
+          boolean again = summary == null && state.compacting() < SUMMARIES;
+          draft.steps = state.steps().compacted(again ? state.compacting() : 0);
           draft.usage = state.usage().plus(compacted.usage());
-          draft.history =
-              summary == null || upTo == null
-                  ? state.history().notCompacted()
-                  : state.history().compacted(summary, upTo);
+          if (summary != null && upTo != null) {
+            draft.history = state.history().compacted(summary, upTo);
+          } else if (!again) {
+            draft.history = state.history().notCompacted();
+          }
         });
   }
 
