@@ -27,7 +27,7 @@ public sealed interface Hook {
   /** The hook's name in the journal. */
   String id();
 
-  /** Observes. */
+  /** Observes. A stage that it begins is not waited for. */
   @FunctionalInterface
   interface Watch<T> {
     void see(FlowState flow, T what) throws Exception;

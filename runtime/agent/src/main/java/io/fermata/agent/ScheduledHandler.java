@@ -14,7 +14,7 @@ import java.util.Objects;
  * during a turn, and survives restarts.
  */
 public final class ScheduledHandler {
-  /** Runs when the work is due. */
+  /** Runs when the work is due. A stage that it begins is not waited for. */
   @FunctionalInterface
   public interface Work<A> {
     void run(FlowState flow, A args) throws Exception;

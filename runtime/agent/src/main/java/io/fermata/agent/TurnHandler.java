@@ -9,7 +9,7 @@ import io.fermata.agent.message.Message;
 @FunctionalInterface
 public interface TurnHandler {
   /**
-   * Handles a message.
+   * Handles a message. A stage that it begins is not waited for.
    *
    * @param message the message to this side that is to be answered
    */

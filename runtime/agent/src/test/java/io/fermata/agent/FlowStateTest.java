@@ -3,6 +3,10 @@ package io.fermata.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -37,6 +41,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** What tools, hooks and effects know of their thread, and what they can do to it. */
 @Tag("slow")
@@ -288,6 +293,59 @@ class FlowStateTest {
 
     talk[0].say("Go on");
     assertThat(noted).containsExactly("now");
+  }
+
+  /** What a test does while its warnings about changes are collected. */
+  private static List<String> warned(Runnable done) {
+    Logger logger = (Logger) LoggerFactory.getLogger("io.fermata.agent.engine.ChangeRecorder");
+    ListAppender<ILoggingEvent> appender = new ListAppender<>();
+    appender.start();
+    logger.setLevel(Level.WARN);
+    logger.setAdditive(false);
+    logger.addAppender(appender);
+    try {
+      done.run();
+    } finally {
+      logger.detachAppender(appender);
+      logger.setAdditive(true);
+    }
+    return appender.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+  }
+
+  @Test
+  void whatAHandlerWritesAfterItHasReturnedIsRefusedAndReported() {
+    List<FlowState> kept = new ArrayList<>();
+    ScheduledHandler later = ScheduledHandler.of("later", "Later.", (flow, args) -> kept.add(flow));
+    model.call("work").say("Done.");
+    Conversation.with(
+            agent(work(flow -> flow.scheduleEffect("later", Map.of(), Duration.ofHours(1))))
+                .effects(later))
+        .say("Hi")
+        .pass(Duration.ofHours(2));
+    Conversation.with(
+            Agent.of(
+                "echo", Participant.code((flow, message) -> kept.add(flow)), Participant.person()))
+        .say("Hi");
+    Conversation.with(
+        agent().hooks(Hook.afterThreadCreated("watch", (flow, thread) -> kept.add(flow))));
+    working(flow -> kept.add(flow));
+    assertThat(kept).hasSize(4);
+
+    for (FlowState flow : kept) {
+      List<String> warnings =
+          warned(
+              () -> {
+                assertThatThrownBy(() -> flow.storage().put("note", "late"))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("is over");
+                assertThatThrownBy(() -> flow.injectMessage(Message.assistant("Late")))
+                    .isInstanceOf(IllegalStateException.class);
+              });
+
+      assertThat(warnings).hasSize(1);
+      assertThat(warnings.get(0)).startsWith("Thread t1: ").contains("is over", "would be lost");
+      assertThat(flow.storage().get("note")).isNull();
+    }
   }
 
   @Test

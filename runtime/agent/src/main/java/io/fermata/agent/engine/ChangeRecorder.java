@@ -16,6 +16,7 @@ import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LogTexts;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -25,9 +26,13 @@ import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Records the changes of one effect, and shows the effect the thread with these changes. */
 final class ChangeRecorder {
+  private static final Logger LOG = LoggerFactory.getLogger(ChangeRecorder.class);
+
   /** The longest id of a call that all providers accept. */
   private static final int LONGEST_ID = 40;
 
@@ -48,6 +53,8 @@ final class ChangeRecorder {
   private int ids;
   private String naming;
   private volatile boolean hostRead;
+  private boolean over;
+  private boolean reported;
 
   /** A change with those before it, and the call of a hook that made it; null for none. */
   private static final class Written {
@@ -196,8 +203,27 @@ final class ChangeRecorder {
     write(change, null);
   }
 
+  /**
+   * @throws IllegalStateException if the changes of the effect were taken already
+   */
   synchronized void write(ThreadEvent.Change change, @Nullable HookCall by) {
+    requireOpen();
     proceed(ThreadFold.apply(state, change, 0, size()), new Written(lastWritten(), change, by));
+  }
+
+  /** Nobody may read the exception, as it may be thrown to a stage that was not returned. */
+  private void requireOpen() {
+    if (!over) {
+      return;
+    }
+    String refusal =
+        "The effect %s is over; what it writes after that would be lost. Let its handler wait for its stages; a tool may return one"
+            .formatted(origin);
+    if (!reported) {
+      reported = true;
+      LOG.warn("Thread {}: {}", state.threadId(), LogTexts.inOneLine(refusal));
+    }
+    throw new IllegalStateException(refusal);
   }
 
   private void proceed(ThreadState next, @Nullable Written last) {
@@ -213,6 +239,12 @@ final class ChangeRecorder {
     return kept == null ? lastBefore : lastAfter;
   }
 
+  /** How many changes there are so far. */
+  synchronized int count() {
+    return Written.count(lastBefore) + Written.count(lastAfter);
+  }
+
+  /** All changes; later ones are refused. */
   synchronized List<ThreadEvent.Change> changes() {
     List<ThreadEvent.Change> changes = new ArrayList<>(before());
     changes.addAll(after());
@@ -229,19 +261,16 @@ final class ChangeRecorder {
   /** What is not journaled yet, in order. */
   private synchronized List<ThreadEvent> done() {
     List<ThreadEvent> done = new ArrayList<>(earlier);
-    done.addAll(before());
+    done.addAll(changes(lastBefore));
     if (kept != null) {
       done.add(kept);
     }
-    done.addAll(after());
+    done.addAll(changes(lastAfter));
     return done;
   }
 
   private int size() {
-    return earlier.size()
-        + Written.count(lastBefore)
-        + (kept == null ? 0 : 1)
-        + Written.count(lastAfter);
+    return earlier.size() + count() + (kept == null ? 0 : 1);
   }
 
   private ThreadState folded() {
@@ -262,14 +291,19 @@ final class ChangeRecorder {
         state.frames().values().stream().flatMap(frame -> frame.said().stream()));
   }
 
-  /** The changes before that point. */
+  /** The changes before that point; later ones are refused. */
   synchronized List<ThreadEvent.Change> before() {
-    return changes(lastBefore);
+    return taken(lastBefore);
   }
 
-  /** The changes after that point. */
+  /** The changes after that point; later ones are refused. */
   synchronized List<ThreadEvent.Change> after() {
-    return changes(lastAfter);
+    return taken(lastAfter);
+  }
+
+  private List<ThreadEvent.Change> taken(@Nullable Written last) {
+    over = true;
+    return changes(last);
   }
 
   private static List<ThreadEvent.Change> changes(@Nullable Written last) {
@@ -291,6 +325,7 @@ final class ChangeRecorder {
 
   /** Takes back what a hook that throws did; what others did meanwhile stays. */
   synchronized void failed(HookCall call, String reason) {
+    requireOpen();
     if (alone(call)) {
       proceed(call.begin.state(), call.begin.lastWritten());
     } else {
@@ -323,9 +358,9 @@ final class ChangeRecorder {
   private synchronized List<Message> withOwn(List<Message> journaled, int depth) {
     List<Message> all = new ArrayList<>(journaled);
     earlier.forEach(change -> apply(change, all, depth));
-    before().forEach(change -> apply(change, all, depth));
+    changes(lastBefore).forEach(change -> apply(change, all, depth));
     keptMessages.stream().filter(message -> message.depth() <= depth).forEach(all::add);
-    after().forEach(change -> apply(change, all, depth));
+    changes(lastAfter).forEach(change -> apply(change, all, depth));
     return all;
   }
 

@@ -245,7 +245,7 @@ final class EffectRunner {
                 frame.depth(),
                 frame.parentId());
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
-    int before = recorder.changes().size();
+    int before = recorder.count();
     Message message = nothing ? said : recorder.beforeCreate(flow, said);
     String text = Bounds.shortened(reply.message().text());
     if (!Objects.equals(message.content(), text)) {

@@ -57,7 +57,7 @@ public final class ThreadAccess {
     return flow;
   }
 
-  /** The changes so far, to be journaled and handed to the thread. */
+  /** The changes, to be journaled and handed to the thread; later ones are refused. */
   public List<JsonNode> changes() {
     return recorder.changes().stream().map(Json::tree).toList();
   }

@@ -163,7 +163,7 @@ public final class ToolCalls {
     if (!call.begun()) {
       recorder.hooks().callStarted(flow, call.call(), arguments);
     }
-    began = recorder.changes().size();
+    began = recorder.count();
     return offered instanceof FlowTool flowCall
         ? asked(flowCall, arguments).thenApply(this::cameTo)
         : CompletableFuture.completedFuture(made(offered, arguments));
@@ -176,7 +176,7 @@ public final class ToolCalls {
           .hooks()
           .callStarted(flow, call.call(), ChangeRecorder.object(arguments(call.call())));
     }
-    began = recorder.changes().size();
+    began = recorder.count();
     work.forEach(recorder::write);
     return returned(result);
   }
@@ -304,7 +304,7 @@ public final class ToolCalls {
    * it.
    */
   private ThreadInput.Result returned(ToolResult result) {
-    int worked = recorder.changes().size();
+    int worked = recorder.count();
     ThreadInput.Called ended = ended(result);
     if (began == 0 && OriginalResults.determines(ended, call.key(), worked, result)) {
       return ended;
