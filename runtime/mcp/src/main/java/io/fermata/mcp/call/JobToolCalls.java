@@ -25,12 +25,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -40,13 +40,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class JobToolCalls {
   private static final Executor RETRY = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
-
-  /** The codes after which the run continues by itself. */
-  private static final Set<String> CONTINUES =
-      Set.of(
-          HostError.STILL_WORKING.wireName(),
-          ErrorCode.RUN_ENDING.wireName(),
-          ErrorCode.VISIT_LIMIT.wireName());
 
   private static final List<String> ASKING = List.of("question", "questions", "tool");
 
@@ -281,7 +274,7 @@ public final class JobToolCalls {
       if (runId.isEmpty()
           || !(asks(reply)
               || OutcomeJson.waits(reply.structured())
-              || CONTINUES.contains(code(reply)))) {
+              || TaskMethods.CONTINUES.contains(code(reply)))) {
         return now(replies.result(call.tool(), reply, request.revision()));
       }
       TaskRun run = run(runId);
@@ -313,7 +306,7 @@ public final class JobToolCalls {
 
     /** The run is journaled, so nothing makes its client call again. */
     private CompletionStage<RpcResult> continues(TaskRun run, ToolReply reply) {
-      return call.takesTask() ? now(taskMethods.created(run, reply)) : awaitRun(run);
+      return call.takesTask() ? now(taskMethods.created(run, reply)) : awaitRun(run, Runnable::run);
     }
 
     private void poll(TaskRun run, CompletableFuture<TaskView> settled) {
@@ -331,13 +324,23 @@ public final class JobToolCalls {
               });
     }
 
-    /** Waits for the run for as long as the client can. */
-    private CompletionStage<RpcResult> awaitRun(TaskRun run) {
-      CompletableFuture<TaskView> settled = new CompletableFuture<>();
-      pending.waits(settled);
+    private void follow(TaskRun run, CompletableFuture<TaskView> settled) {
       Runnable look = () -> poll(run, settled);
       Runnable unwatch = tasks.watch(run, look);
+      CompletionStage<TaskView> end = settled;
+      end.whenComplete((view, failure) -> unwatch.run());
       look.run();
+    }
+
+    /**
+     * Waits for the run for as long as the client can.
+     *
+     * @param start begins to look at the run
+     */
+    private CompletionStage<RpcResult> awaitRun(TaskRun run, Executor start) {
+      CompletableFuture<TaskView> settled = new CompletableFuture<>();
+      pending.waits(settled);
+      start.execute(() -> follow(run, settled));
       request.onCancel(
           () -> {
             if (settled.completeExceptionally(RpcException.cancelled())) {
@@ -351,7 +354,6 @@ public final class JobToolCalls {
         settled.orTimeout(left(timeout), TimeUnit.NANOSECONDS);
       }
       return settled
-          .whenComplete((view, failure) -> unwatch.run())
           .handle((view, failure) -> view == null ? unsettled(run, failure) : settle(run, view))
           .thenCompose(next -> next);
     }
@@ -405,13 +407,8 @@ public final class JobToolCalls {
               (done, failure) ->
                   done == null
                       ? uncancelled(run, failure)
-                      : isRefused(done) ? refused(run, done) : now(then.get()))
+                      : TaskMethods.isRefused(done) ? refused(run, done) : now(then.get()))
           .thenCompose(next -> next);
-    }
-
-    /** A run that was cancelled may have effects to undo. */
-    private static boolean isRefused(ToolReply done) {
-      return done.error() && !CONTINUES.contains(code(done));
     }
 
     private CompletionStage<RpcResult> uncancelled(TaskRun run, @Nullable Throwable failure) {
@@ -459,9 +456,20 @@ public final class JobToolCalls {
 
     /** A run at its visit limit continues; any other stopped run needs an operator. */
     private CompletionStage<RpcResult> stopped(TaskRun run, ToolReply reply) {
-      return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName())
-          ? tasks.answer(run, Json.object(), Map.of()).thenCompose(taken -> look(run))
+      return isAtLimit(reply)
+          ? tasks
+              .answer(run, Json.object(), Map.of())
+              .thenCompose(
+                  taken ->
+                      settle(
+                          run,
+                          taken,
+                          now -> TaskMethods.isRefused(taken) && isAtLimit(now.reply())))
           : now(replies.result(call.tool(), reply, request.revision()));
+    }
+
+    private static boolean isAtLimit(ToolReply reply) {
+      return code(reply).equals(ErrorCode.VISIT_LIMIT.wireName());
     }
 
     /**
@@ -473,20 +481,35 @@ public final class JobToolCalls {
       return tasks
           .answer(run, answers, view.asked())
           .thenCompose(
-              taken -> {
-                if (code(taken).equals("invalid_updates")) {
-                  throw new UnansweredException(forms.asks());
+              taken ->
+                  settle(
+                      run,
+                      taken,
+                      now -> {
+                        boolean asBefore = TaskMethods.stillAsked(view, now, answers);
+                        if (asBefore && TaskMethods.isMendable(taken)) {
+                          throw new UnansweredException(forms.asks());
+                        }
+                        return asBefore && now.status() == TaskView.Status.INPUT_REQUIRED;
+                      }));
+    }
+
+    /**
+     * What a run does after a command. If it is as before, the command is repeated in a while, or
+     * its refusal ends the call, because it would be refused again.
+     */
+    private CompletionStage<RpcResult> settle(
+        TaskRun run, ToolReply taken, Predicate<TaskView> asBefore) {
+      return tasks
+          .view(run)
+          .thenCompose(
+              now -> {
+                if (!taken.error() || !asBefore.test(now)) {
+                  return settle(run, now);
                 }
-                return tasks
-                    .view(run)
-                    .thenCompose(
-                        now -> {
-                          if (TaskMethods.tooLarge(taken)
-                              && TaskMethods.stillAsked(view, now, answers)) {
-                            throw new UnansweredException(forms.asks());
-                          }
-                          return settle(run, now);
-                        });
+                return HostError.isTemporary(code(taken))
+                    ? awaitRun(run, RETRY)
+                    : now(replies.result(call.tool(), taken, request.revision()));
               });
     }
 

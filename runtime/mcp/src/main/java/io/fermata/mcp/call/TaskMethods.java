@@ -27,6 +27,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Runs as tasks: the extension {@code io.modelcontextprotocol/tasks}. */
@@ -43,6 +44,20 @@ public final class TaskMethods {
 
   /** A run that has waited for long is expected to wait for longer. */
   private static final int POLLS_PER_WAIT = 10;
+
+  /** The codes after which the run continues by itself. */
+  static final Set<String> CONTINUES =
+      Set.of(
+          HostError.STILL_WORKING.wireName(),
+          ErrorCode.RUN_ENDING.wireName(),
+          ErrorCode.VISIT_LIMIT.wireName());
+
+  /** The codes of answers that do not fit their fields, or are too large for their run. */
+  private static final Set<String> MENDABLE =
+      Set.of(
+          ErrorCode.INVALID_UPDATES.wireName(),
+          ErrorCode.STATE_TOO_LARGE.wireName(),
+          HostError.CALL_TOO_LARGE.wireName());
 
   private final Tasks tasks;
   private final TaskIds ids;
@@ -143,76 +158,96 @@ public final class TaskMethods {
   }
 
   /** A declined form cancels the run: nobody else is asked. */
-  private CompletionStage<Boolean> update(
-      TaskRun run, TaskView view, ElicitationForms.Filled filled) {
+  private CompletionStage<Void> update(TaskRun run, TaskView view, ElicitationForms.Filled filled) {
     if (!filled.unfit().isEmpty()) {
       throw RpcException.invalidParams(
           "The response for %s does not match its request: send what the request's schema asks for, or decline."
               .formatted(RpcException.abbreviate(String.join(", ", filled.unfit()))));
     } else if (!filled.declined().isEmpty()) {
-      return tasks.cancel(run).thenApply(TaskMethods::requireAccepted);
+      return cancel(run);
     }
-    CompletionStage<Boolean> answered =
+    CompletionStage<Void> answered =
         filled.answers().isEmpty()
-            ? CompletableFuture.completedFuture(false)
+            ? CompletableFuture.completedFuture(null)
             : answer(run, view, filled.answers());
     return filled.postponed().isEmpty()
         ? answered
         : answered.thenCompose(done -> postpone(run, view, filled.postponed()));
   }
 
-  private CompletionStage<Boolean> answer(TaskRun run, TaskView view, ObjectNode answers) {
+  private CompletionStage<Void> answer(TaskRun run, TaskView view, ObjectNode answers) {
     return tasks
         .answer(run, answers, view.asked())
-        .thenCompose(
-            taken ->
-                tooLarge(taken)
-                    ? tasks.view(run).thenApply(now -> requireTaken(taken, view, now, answers))
-                    : CompletableFuture.completedFuture(requireAccepted(taken)));
+        .thenCompose(taken -> requireTaken(run, taken, now -> stillAsked(view, now, answers)));
   }
 
-  private static boolean requireTaken(
-      ToolReply taken, TaskView before, TaskView now, ObjectNode answers) {
-    if (stillAsked(before, now, answers)) {
-      throw RpcException.invalidParams(taken.structured().path("error").asText());
-    }
-    return requireAccepted(taken);
+  /** The key of a request that was replied to is not used again. */
+  private CompletionStage<Void> postpone(TaskRun run, TaskView view, Set<String> fields) {
+    Map<String, String> asked = new LinkedHashMap<>(view.asked());
+    asked.keySet().retainAll(fields);
+    return tasks
+        .postpone(run, asked)
+        .thenCompose(done -> requireTaken(run, done, now -> stillAsked(asked, now)));
+  }
+
+  private CompletionStage<Void> cancel(TaskRun run) {
+    return tasks
+        .cancel(run)
+        .thenCompose(done -> requireTaken(run, done, now -> isRefused(done) && isUnfinished(now)));
+  }
+
+  private static boolean isUnfinished(TaskView view) {
+    return view.status() == TaskView.Status.WORKING
+        || view.status() == TaskView.Status.INPUT_REQUIRED;
   }
 
   /**
-   * Whether answers were too much for the state of a run, or a step that followed them wrote it.
+   * Requires that a run has taken a command. An error may also be where the command has led.
+   *
+   * @param asBefore whether the run is as it was before the command
+   * @throws RpcException in the stage, if nothing was taken, or that cannot be known
    */
-  static boolean tooLarge(ToolReply taken) {
-    return taken.structured().path("code").asText().equals(ErrorCode.STATE_TOO_LARGE.wireName());
+  private CompletionStage<Void> requireTaken(
+      TaskRun run, ToolReply reply, Predicate<TaskView> asBefore) {
+    if (!reply.error()) {
+      return CompletableFuture.completedFuture(null);
+    }
+    return tasks
+        .view(run)
+        .thenAccept(
+            now -> {
+              if (asBefore.test(now)
+                  || (now.status() == TaskView.Status.UNREACHABLE && isRefused(reply))) {
+                throw isMendable(reply)
+                    ? RpcException.invalidParams(reply.structured().path("error").asText())
+                    : unreachable(reply);
+              }
+            });
   }
 
   /** Whether all that was answered is asked as before, so that nothing of it was taken. */
   static boolean stillAsked(TaskView before, TaskView now, ObjectNode answers) {
     Map<String, String> answered = new LinkedHashMap<>(before.asked());
     answered.keySet().removeIf(field -> !answers.has(field));
-    return now.asked().entrySet().containsAll(answered.entrySet());
+    return stillAsked(answered, now);
   }
 
-  /** The key of a request that was replied to is not used again. */
-  private CompletionStage<Boolean> postpone(TaskRun run, TaskView view, Set<String> fields) {
-    Map<String, String> asked = new LinkedHashMap<>(view.asked());
-    asked.keySet().retainAll(fields);
-    return tasks.postpone(run, asked).thenApply(TaskMethods::requireAccepted);
+  private static boolean stillAsked(Map<String, String> asked, TaskView now) {
+    return now.asked().entrySet().containsAll(asked.entrySet());
   }
 
-  /**
-   * Whether a run has accepted a command.
-   *
-   * @throws RpcException if the run was not reached, or the command is invalid
-   */
-  private static boolean requireAccepted(ToolReply reply) {
-    String code = reply.structured().path("code").asText();
-    if (HostError.isTemporary(code) || HostError.isUnreadable(code)) {
-      throw unreachable(reply);
-    } else if (code.equals("invalid_updates")) {
-      throw RpcException.invalidParams(reply.structured().path("error").asText());
-    }
-    return !reply.error();
+  /** Whether a command was refused; of others, the run continues by itself. */
+  static boolean isRefused(ToolReply reply) {
+    return reply.error() && !CONTINUES.contains(code(reply));
+  }
+
+  /** Whether another answer in place of one that was refused may be taken. */
+  static boolean isMendable(ToolReply refusal) {
+    return MENDABLE.contains(code(refusal));
+  }
+
+  private static String code(ToolReply reply) {
+    return reply.structured().path("code").asText();
   }
 
   /** The method {@code tasks/cancel}. */
@@ -223,7 +258,7 @@ public final class TaskMethods {
         .thenCompose(
             view -> {
               requireKnown(view);
-              return tasks.cancel(task.run()).thenApply(TaskMethods::requireAccepted);
+              return cancel(task.run());
             })
         .thenApply(done -> results.once(request.revision(), Json.object()));
   }
@@ -272,12 +307,12 @@ public final class TaskMethods {
   /** Whether a run cannot be read for a temporary reason. */
   static boolean unavailable(TaskView view) {
     return view.status() == TaskView.Status.UNREACHABLE
-        && HostError.isTemporary(view.reply().structured().path("code").asText());
+        && HostError.isTemporary(code(view.reply()));
   }
 
-  /** The run exists, but cannot be read now. */
+  /** The run exists, but cannot be read or changed now. */
   static RpcException unreachable(ToolReply reply) {
-    return HostError.isTemporary(reply.structured().path("code").asText())
+    return HostError.isTemporary(code(reply))
         ? RpcException.overloaded()
         : RpcException.failed(reply.structured().path("error").asText());
   }

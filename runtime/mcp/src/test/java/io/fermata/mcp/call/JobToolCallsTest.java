@@ -43,9 +43,10 @@ class JobToolCallsTest {
 
   @TempDir Path directory;
 
-  /** Whether the host refuses cancellations, and a permit for each that it has refused. */
+  /** Whether the host refuses commands of a kind, and a permit for each that it has refused. */
   private final AtomicBoolean full = new AtomicBoolean();
 
+  private volatile String kind = "cancel";
   private final Semaphore refused = new Semaphore(0);
 
   private TaskServer kitchen;
@@ -106,7 +107,7 @@ class JobToolCallsTest {
             type.getClassLoader(),
             new Class<?>[] {type},
             (proxy, method, given) -> {
-              if (full.get() && method.getName().equals("cancel")) {
+              if (full.get() && method.getName().equals(kind)) {
                 refused.release();
                 return CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED));
               }
@@ -221,6 +222,29 @@ class JobToolCallsTest {
     String callId = late.path("_meta").path("fermata/callId").asText();
     assertThat(result(modern(callId)).path("resultType").asText()).isEqualTo("input_required");
     assertThat(kitchen.undone()).isFalse();
+  }
+
+  @Test
+  void aClientCancelsAJobWhoseAnswerIsRefusedForNow() throws Exception {
+    kitchen.release();
+    Wired client = new Wired(server).session("2025-06-18", FORMS);
+    Events events = client.listen(call("")).get();
+    List<JsonNode> asked = List.of(events.next(), events.next());
+    kind = "answer";
+    full.set(true);
+    for (JsonNode ask : asked) {
+      String field =
+          ask.at("/params/requestedSchema/properties").properties().iterator().next().getKey();
+      client.send(
+          "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"action\":\"accept\",\"content\":{\"%s\":\"soup\"}}}"
+              .formatted(ask.path("id"), field));
+    }
+    refused.acquire(2);
+
+    client.send(CANCEL);
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+    awaitThatTheJobIsUndone();
   }
 
   @Test

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
@@ -521,6 +522,104 @@ class TasksTest {
       client.update(id, reply(asks, "text", "Hello"));
       assertThat(client.when(id, "completed").at("/result/content/0/text").asText())
           .isEqualTo("Hello");
+    }
+  }
+
+  /** A host with one version of a flow; runs of the first do not fit the second. */
+  private Fermata letters(int version) {
+    String ask = "ask_text_" + version;
+    FlowBuilder<Letter> flow =
+        Flow.of("letter", Letter.class)
+            .description("Sends a letter.")
+            .longRunning()
+            .version(version)
+            .act("fold", run -> {})
+            .compensate("fold", run -> {})
+            .ask(ask, q -> q.question("text", "What shall it say?"))
+            .edge(START, "fold")
+            .edge("fold", ask)
+            .edge(ask, END)
+            .result(Letter::text);
+    if (version > 1) {
+      flow.migrate(1, m -> {});
+    }
+    return Fermata.host()
+        .store(Store.sqlite(directory.resolve("letters.db")))
+        .job(FlowTool.of("letter", "Sends a letter.", flow.compile()))
+        .start();
+  }
+
+  @Test
+  void anAnswerToAJobWhoseRunCannotBeCarriedOverEndsTheCallWithTheReason() throws Exception {
+    JsonNode round;
+    try (Fermata first = letters(1);
+        McpServer serving = McpServer.serving(first).port(0).start()) {
+      round = new TaskClient(serving.endpoint()).declaring(FORMS).waited("letter", "");
+      assertThat(round.path("resultType").asText()).isEqualTo("input_required");
+    }
+    try (Fermata second = letters(2);
+        McpServer serving = McpServer.serving(second).port(0).start()) {
+      JsonNode ended =
+          new TaskClient(serving.endpoint())
+              .declaring(FORMS)
+              .waited(
+                  "letter",
+                  ",\"inputResponses\":%s,\"requestState\":%s"
+                      .formatted(reply(round, "text", "Hello"), round.path("requestState")));
+
+      assertThat(ended.path("isError").asBoolean()).as(ended.toString()).isTrue();
+      assertThat(ended.at("/content/0/text").asText())
+          .contains("cannot be carried over to version 2", "ask_text_1");
+    }
+  }
+
+  /** The id of a task that asks, and whose host has another version of its flow from then on. */
+  private String asking() throws Exception {
+    try (Fermata first = letters(1);
+        McpServer serving = McpServer.serving(first).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.call("letter", "{}"));
+      client.when(id, "input_required");
+      return id;
+    }
+  }
+
+  @Test
+  void anAnswerToATaskWhoseRunCannotBeCarriedOverIsRefused() throws Exception {
+    String id = asking();
+    try (Fermata second = letters(2);
+        McpServer serving = McpServer.serving(second).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      JsonNode asks = client.when(id, "input_required");
+
+      Wired.Said refused = client.update(id, reply(asks, "text", "Hello"));
+      assertThat(refused.code()).as(refused.body().toString()).isEqualTo(-32603);
+      assertThat(refused.message()).contains("cannot be carried over to version 2");
+
+      String key = TaskClient.key(asks, "text");
+      Wired.Said postponed =
+          client.update(id, Json.object().set(key, Json.object().put("action", "cancel")));
+      assertThat(postponed.message()).contains("cannot be carried over to version 2");
+      assertThat(TaskClient.key(client.get(id), "text")).isEqualTo(key);
+    }
+  }
+
+  @Test
+  void theCancellationOfATaskThatNoVersionCanUndoIsRefused() throws Exception {
+    String id = asking();
+    try (Fermata second = letters(2);
+        McpServer serving = McpServer.serving(second).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String key = TaskClient.key(client.when(id, "input_required"), "text");
+
+      Wired.Said refused = client.task("cancel", id);
+      assertThat(refused.code()).as(refused.body().toString()).isEqualTo(-32603);
+      assertThat(refused.message()).contains("version 1");
+
+      Wired.Said declined =
+          client.update(id, Json.object().set(key, Json.object().put("action", "decline")));
+      assertThat(declined.message()).isEqualTo(refused.message());
+      assertThat(client.get(id).path("status").asText()).isEqualTo("input_required");
     }
   }
 
