@@ -59,8 +59,8 @@ public final class Store {
    * shorter {@code postgres://user@host:5432/database?sslmode=verify-full}. Two parameters matter
    * here: {@code currentSchema} names the schema, which is created if it is missing; the default is
    * the first schema of the role's search path. {@code connections} is the number of connections
-   * that write journals, {@value PostgresAddress#CONNECTIONS} by default, besides seven others, or
-   * nine of a host that shares the schema. A password that is not in the address is read from
+   * that write journals, {@value PostgresAddress#CONNECTIONS} by default, besides nine others, or
+   * eleven of a host that shares the schema. A password that is not in the address is read from
    * {@code PGPASSWORD} or {@code ~/.pgpass}.
    *
    * @throws IllegalArgumentException if the address cannot be read
