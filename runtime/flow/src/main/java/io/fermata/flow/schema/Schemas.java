@@ -2,6 +2,7 @@ package io.fermata.flow.schema;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.github.victools.jsonschema.generator.FieldScope;
 import com.github.victools.jsonschema.generator.Option;
@@ -37,6 +38,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** How records are described as JSON Schema, and how values are checked against one. */
@@ -255,10 +257,7 @@ final class Schemas {
               return describe == null ? null : describe.value();
             });
     config
-        .with(
-            new JacksonModule(
-                JacksonOption.FLATTENED_ENUMS_FROM_JSONPROPERTY,
-                JacksonOption.RESPECT_JSONPROPERTY_ORDER))
+        .with(new JacksonModule(JacksonOption.RESPECT_JSONPROPERTY_ORDER))
         .with(
             new JakartaValidationModule(
                 JakartaValidationOption.INCLUDE_PATTERN_EXPRESSIONS,
@@ -274,7 +273,7 @@ final class Schemas {
         .forTypesInGeneral()
         .withPropertySorter((unusedLeft, unusedRight) -> 0)
         .withTypeAttributeOverride(
-            (schema, type, unusedContext) -> localTimes(schema, type.getType().getErasedType()));
+            (schema, type, unusedContext) -> asRead(schema, type.getType().getErasedType()));
     return new SchemaGenerator(config.build());
   }
 
@@ -292,12 +291,19 @@ final class Schemas {
     return computed;
   }
 
-  /** The formats time and date-time demand an offset, which these types do not have. */
-  private static void localTimes(ObjectNode schema, Class<?> type) {
+  /** Describes as Jackson reads them the types that it reads otherwise than they look. */
+  private static void asRead(ObjectNode schema, Class<?> type) {
     String pattern = LOCAL_TIMES.get(type);
     if (pattern != null) {
+      // The formats time and date-time demand an offset, which these types do not have.
       schema.remove("format");
       schema.put("pattern", pattern);
+    } else if (type == ObjectNode.class) {
+      schema.remove("additionalProperties");
+    } else if (type.isEnum()) {
+      schema.remove("const");
+      ArrayNode names = schema.putArray("enum");
+      Stream.of(type.getEnumConstants()).map(Json::tree).forEach(names::add);
     }
   }
 

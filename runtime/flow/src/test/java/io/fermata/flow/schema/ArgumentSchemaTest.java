@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
+import com.fasterxml.jackson.databind.EnumNamingStrategies.SnakeCaseStrategy;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.management.ThreadMXBean;
 import io.fermata.flow.json.Json;
@@ -83,6 +85,27 @@ class ArgumentSchemaTest {
         .containsExactly(new Violation("exact", "is required"));
   }
 
+  @EnumNaming(SnakeCaseStrategy.class)
+  enum Pace {
+    AT_ONCE,
+    LATER
+  }
+
+  record Order(Pace pace, @Nullable ObjectNode notes) {}
+
+  @Test
+  void anEnumAndAnObjectAreDescribedAsTheyAreRead() {
+    ArgumentSchema order = ArgumentSchema.of(Order.class);
+
+    assertThat(order.json().at("/properties/pace/enum")).hasToString("[\"at_once\",\"later\"]");
+    assertThat(order.json().at("/properties/notes")).hasToString("{\"type\":\"object\"}");
+    assertThat(order.check(tree("{'pace':'at_once','notes':{'a':[1]}}"))).isEmpty();
+    assertThat(order.check(tree("{'pace':'AT_ONCE','notes':[]}")))
+        .containsExactly(
+            new Violation("pace", "must be one of at_once, later, not \"AT_ONCE\""),
+            new Violation("notes", "must be an object, not a list"));
+  }
+
   @Test
   void everyViolationNamesTheArgumentAndTheReason() {
     assertThat(check("{'limit':70,'qery':'a','exact':'yes','replyTo':'nobody','near':[{}]}"))
@@ -97,8 +120,7 @@ class ArgumentSchemaTest {
     assertThat(check("{'query':'a','exact':true,'colour':1}"))
         .containsExactly(
             new Violation(
-                "colour",
-                "is not one of the arguments; they are query, limit, exact, replyTo, near"));
+                "colour", "is not one of the arguments; they are query, limit, exact, replyTo, near"));
     assertThat(check("{'query':'a','exact':true,'near':[{'city':'b','zip':1}]}"))
         .containsExactly(new Violation("near.0.zip", "is not known here"));
     assertThat(check("[]")).containsExactly(new Violation("arguments", "must be an object"));
