@@ -43,7 +43,7 @@ public final class ArgumentSchema {
   /** Reads arguments that fit the schema as the Java types they are meant for. */
   @FunctionalInterface
   private interface Reader {
-    void read(ObjectNode given) throws JsonProcessingException;
+    void read(JsonNode given) throws JsonProcessingException;
   }
 
   /**
@@ -109,7 +109,7 @@ public final class ArgumentSchema {
         json, Schemas.check(json), given -> readEach(given, List.copyOf(arguments)));
   }
 
-  private static void readEach(ObjectNode given, List<Argument> arguments)
+  private static void readEach(JsonNode given, List<Argument> arguments)
       throws JsonProcessingException {
     for (Argument argument : arguments) {
       JsonNode value = given.get(argument.name());
@@ -236,7 +236,7 @@ public final class ArgumentSchema {
     if (!(arguments instanceof ObjectNode sent)) {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
-    ObjectNode given = reader == null ? sent : withoutNulls(sent);
+    JsonNode given = reader == null ? sent : withoutNulls(sent);
     List<Error> errors = check.validate(given);
     if (errors.isEmpty()) {
       return unreadable(given);
@@ -246,19 +246,11 @@ public final class ArgumentSchema {
     return violations.listed(WHOLE);
   }
 
-  private static ObjectNode withoutNulls(ObjectNode object) {
-    ObjectNode rest = Json.object();
-    object
-        .properties()
-        .forEach(
-            entry -> {
-              JsonNode value = entry.getValue();
-              if (!value.isNull()) {
-                rest.set(
-                    entry.getKey(),
-                    value instanceof ObjectNode inner ? withoutNulls(inner) : value);
-              }
-            });
+  private static JsonNode withoutNulls(JsonNode value) {
+    JsonNode rest = Json.mapped(value, (unusedName, part) -> withoutNulls(part));
+    if (rest.isObject()) {
+      rest.properties().removeIf(member -> member.getValue().isNull());
+    }
     return rest;
   }
 
@@ -289,7 +281,7 @@ public final class ArgumentSchema {
   }
 
   /** What fits the schema and is still refused by the Java type: a range, or its constructor. */
-  private List<Violation> unreadable(ObjectNode given) {
+  private List<Violation> unreadable(JsonNode given) {
     try {
       if (reader != null) {
         reader.read(given);

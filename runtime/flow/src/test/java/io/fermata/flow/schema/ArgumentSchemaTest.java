@@ -107,6 +107,15 @@ class ArgumentSchemaTest {
   }
 
   @Test
+  void nullCountsAsAbsentInTheElementsOfAListAndIsNoElement() {
+    assertThat(check("{'query':'a','exact':true,'near':[{'city':'b','street':null}]}")).isEmpty();
+    assertThat(check("{'query':'a','exact':true,'near':[{'city':null}]}"))
+        .containsExactly(new Violation("near.0.city", "is required"));
+    assertThat(check("{'query':'a','exact':true,'near':[null]}"))
+        .containsExactly(new Violation("near.0", "must be an object, not null"));
+  }
+
+  @Test
   void everyViolationNamesTheArgumentAndTheReason() {
     assertThat(check("{'limit':70,'qery':'a','exact':'yes','replyTo':'nobody','near':[{}]}"))
         .contains(
