@@ -261,9 +261,10 @@ public final class ArgumentSchema {
     if (property != null && "required".equals(keyword)) {
       return new Violation(at(found.field(), property), "is required");
     } else if (property != null && "additionalProperties".equals(keyword)) {
+      boolean bare = !found.field().isEmpty() || property.length() > StateSchema.LONGEST_NAME;
       return new Violation(
           at(found.field(), Texts.shortened(property, StateSchema.LONGEST_NAME)),
-          found.field().isEmpty() ? unknown(property) : "is not known here");
+          bare ? "is not known here" : "is not known here; " + known(property));
     }
     return found.field().isEmpty() ? new Violation(WHOLE, found.message()) : found;
   }
@@ -272,12 +273,10 @@ public final class ArgumentSchema {
     return place.isEmpty() ? property : place + "." + property;
   }
 
-  private String unknown(String property) {
+  private String known(String property) {
     List<String> known = new ArrayList<>();
     json.path("properties").fieldNames().forEachRemaining(known::add);
-    return property.length() > StateSchema.LONGEST_NAME
-        ? "is not one of the arguments"
-        : "is not one of the arguments; " + Nearest.next(property, known, "they are ");
+    return Nearest.next(property, known, "there are ");
   }
 
   /** What fits the schema and is still refused by the Java type: a range, or its constructor. */
@@ -293,10 +292,9 @@ public final class ArgumentSchema {
               ? e.getCause().getMessage()
               : null;
       return List.of(
-          new Violation(
-              path(e), reason == null ? "cannot be read as what the tool expects" : reason));
+          new Violation(path(e), reason == null ? "cannot be read as what is expected" : reason));
     } catch (JsonProcessingException e) {
-      return List.of(new Violation(WHOLE, "cannot be read as what the tool expects"));
+      return List.of(new Violation(WHOLE, "cannot be read as what is expected"));
     }
   }
 

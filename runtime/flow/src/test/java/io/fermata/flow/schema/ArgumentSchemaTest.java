@@ -123,13 +123,13 @@ class ArgumentSchemaTest {
             new Violation("near.0.city", "is required"),
             new Violation("limit", "must be 50 or less, not 70"),
             new Violation("exact", "must be true or false, not \"yes\""),
-            new Violation("qery", "is not one of the arguments; did you mean query?"))
+            new Violation("qery", "is not known here; did you mean query?"))
         .extracting(Violation::field)
         .containsOnly("query", "near.0.city", "limit", "exact", "qery", "replyTo");
     assertThat(check("{'query':'a','exact':true,'colour':1}"))
         .containsExactly(
             new Violation(
-                "colour", "is not one of the arguments; they are query, limit, exact, replyTo, near"));
+                "colour", "is not known here; there are query, limit, exact, replyTo, near"));
     assertThat(check("{'query':'a','exact':true,'near':[{'city':'b','zip':1}]}"))
         .containsExactly(new Violation("near.0.zip", "is not known here"));
     assertThat(check("[]")).containsExactly(new Violation("arguments", "must be an object"));
@@ -140,7 +140,7 @@ class ArgumentSchemaTest {
     assertThat(check("{'query':'*','exact':true}"))
         .containsExactly(new Violation("arguments", "a query has to name something"));
     assertThat(check("{'query':'a','exact':true,'limit':-3000000000}"))
-        .containsExactly(new Violation("limit", "cannot be read as what the tool expects"));
+        .containsExactly(new Violation("limit", "cannot be read as what is expected"));
   }
 
   @Test
