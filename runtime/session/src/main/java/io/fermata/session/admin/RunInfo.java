@@ -1,5 +1,7 @@
 package io.fermata.session.admin;
 
+import com.fasterxml.jackson.databind.EnumNamingStrategies.SnakeCaseStrategy;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import io.fermata.flow.event.ForkOrigin;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +35,7 @@ public record RunInfo(
   public record Times(long startedAt, long changedAt, long since) {}
 
   /** The status of a run. */
+  @EnumNaming(SnakeCaseStrategy.class)
   public enum Status {
     /** A handler runs, or a failed one will be retried. */
     WORKING,
