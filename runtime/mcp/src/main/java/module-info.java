@@ -5,6 +5,7 @@ module io.fermata.mcp {
   requires io.netty.codec.http;
   requires io.netty.common;
   requires io.netty.transport;
+  requires jakarta.validation;
   requires org.slf4j;
   requires transitive io.fermata.session;
   requires transitive io.vertx.core;
@@ -13,4 +14,7 @@ module io.fermata.mcp {
   exports io.fermata.mcp.access;
   exports io.fermata.mcp.feature;
   exports io.fermata.mcp.settings;
+
+  opens io.fermata.mcp.rest to
+      com.fasterxml.jackson.databind;
 }

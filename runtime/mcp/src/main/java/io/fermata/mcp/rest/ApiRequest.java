@@ -1,9 +1,11 @@
 package io.fermata.mcp.rest;
 
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.MediaTypes;
+import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.vertx.core.MultiMap;
 import io.vertx.core.http.HttpHeaders;
@@ -156,18 +158,15 @@ final class ApiRequest {
                 principal(), operation, session, thrown == null ? "done" : HttpError.code(thrown)));
   }
 
-  /** The fields of the body, which the request needs. */
-  BodyFields fields() {
+  /** The body, which the request needs. */
+  <T extends Record> T body(Class<T> type) {
     requireJson();
-    return BodyFields.of(body, true);
+    return Bodies.read(JsonRpcCodec.read(body), type);
   }
 
-  /** The fields of the body; none if there is no body. */
-  BodyFields optionalFields() {
-    if (body.length > 0) {
-      requireJson();
-    }
-    return BodyFields.of(body, false);
+  /** The body; without one, that of an object without fields. */
+  <T extends Record> T optionalBody(Class<T> type) {
+    return body.length == 0 ? Bodies.read(Json.object(), type) : body(type);
   }
 
   private void requireJson() {

@@ -2,7 +2,6 @@ package io.fermata.mcp.rest;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.ErrorCode;
-import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
@@ -44,8 +43,6 @@ public final class RunsApi extends JsonApi {
   private static final String RESOLVE = "resolve";
   private static final String ENTRIES = "entries";
   private static final Set<String> PARTS = Set.of(FORKS, CANCEL, RESOLVE, ENTRIES);
-  private static final List<Input.Resolution> RESOLUTIONS = List.of(Input.Resolution.values());
-  private static final List<ForkOrigin.Mode> MODES = List.of(ForkOrigin.Mode.values());
 
   /** The names of flows and the ids of runs; a store need not take any others. */
   private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_.-]{1,128}");
@@ -182,7 +179,7 @@ public final class RunsApi extends JsonApi {
 
   private CompletionStage<Response> cancel(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.CANCEL, flow, runId);
-    request.optionalFields().check();
+    request.optionalBody(Bodies.Empty.class);
     return audited(
         request,
         "cancel",
@@ -195,9 +192,8 @@ public final class RunsApi extends JsonApi {
 
   private CompletionStage<Response> resolve(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.RESOLVE, flow, runId);
-    BodyFields fields = request.fields();
-    Input.Resolution resolution = fields.neededOneOf("resolution", RESOLUTIONS);
-    fields.check();
+    Bodies.Resolving body = request.body(Bodies.Resolving.class);
+    Input.Resolution resolution = Input.Resolution.valueOf(body.resolution().name());
     return audited(
         request,
         "resolve_" + RunJson.name(resolution),
@@ -227,25 +223,17 @@ public final class RunsApi extends JsonApi {
 
   private CompletionStage<Response> fork(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.FORK, flow, runId);
-    BodyFields fields = request.fields();
-    int entry = fields.neededInteger("entry", "the number of an entry in the run's journal");
-    ForkOptions options = ForkOptions.of(fields.neededOneOf("mode", MODES)).by(request.principal());
-    ObjectNode answers = fields.object("answers");
-    Boolean newest = fields.flag("newestVersion");
-    Integer version = fields.integer("version", "the number of a version");
-    if (version != null && newest != null) {
-      fields.wrong("version", "names the version; leave out newestVersion");
+    Bodies.RunForking body = request.body(Bodies.RunForking.class);
+    if (body.version() != null && body.newestVersion() != null) {
+      throw ApiRequest.wrong("version", "names the version; leave out newestVersion");
     }
-    fields.check();
-    options = answers == null ? options : options.answers(answers);
-    options = Boolean.TRUE.equals(newest) ? options.onNewestVersion() : options;
-    ForkOptions how = version == null ? options : options.onVersion(version);
+    ForkOptions how = body.options(request.principal());
     return audited(
         request,
         "fork",
         flow,
         runId,
-        () -> runs.fork(flow, runId, entry, how).thenApply(RunsApi::forked));
+        () -> runs.fork(flow, runId, body.entry(), how).thenApply(RunsApi::forked));
   }
 
   private static Response forked(Fork fork) {

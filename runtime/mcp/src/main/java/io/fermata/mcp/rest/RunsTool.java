@@ -1,23 +1,25 @@
 package io.fermata.mcp.rest;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.EnumNamingStrategies.SnakeCaseStrategy;
+import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
-import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.schema.Describe;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.feature.McpCall;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.rest.Bodies.ForkMode;
+import io.fermata.mcp.rest.Bodies.RunForking;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.key.RootCauses;
-import java.util.Arrays;
+import jakarta.validation.constraints.Min;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -31,6 +33,38 @@ public final class RunsTool {
   public static final String NAME = "operate_runs";
 
   private static final int PAGE = 20;
+
+  @EnumNaming(SnakeCaseStrategy.class)
+  enum RunsAction {
+    LIST,
+    ENTRIES,
+    FORK
+  }
+
+  /** Many models send an empty text for what they leave out. */
+  record RunsRequest(
+      RunsAction action,
+      @Nullable @Describe("The tool of the run; needed but for list") String flow,
+      @Nullable @Describe("The run; needed but for list") String runId,
+      RunInfo.@Nullable Status status,
+      @Nullable @Describe("With list: whose runs") String principal,
+      @Nullable @Describe("With list: that of the page before") String cursor,
+      @Nullable @Min(0) @Describe("With entries: the last known; with fork: the one to begin from")
+          Long entry,
+      @Nullable @Describe("With fork: answers by field, in place of the run's") ObjectNode answers,
+      @Nullable @Describe("With fork: onto the newest version of the flow") Boolean newestVersion,
+      @Nullable @Min(0) @Describe("With fork: onto this version of the flow") Integer version) {
+    RunsRequest {
+      flow = given(flow);
+      runId = given(runId);
+      principal = given(principal);
+      cursor = given(cursor);
+    }
+
+    private static @Nullable String given(@Nullable String text) {
+      return text == null || text.isEmpty() ? null : text;
+    }
+  }
 
   private final Runs runs;
   private final Set<String> operators;
@@ -57,95 +91,49 @@ public final class RunsTool {
                 + " from an entry of another, with other answers if given, in a sandbox, which performs"
                 + " nothing.")
         .title("Operate runs")
-        .input(input())
+        .input(RunsRequest.class)
         .scopes(scopes.toArray(String[]::new))
         .callAsync(tool::call);
   }
 
-  private static ObjectNode input() {
-    ObjectNode schema = Json.object().put("type", "object").put("additionalProperties", false);
-    ObjectNode fields = schema.putObject("properties");
-    choice(fields, "action").add("list").add("entries").add("fork");
-    text(fields, "flow", "The tool of the run; needed but for list");
-    text(fields, "runId", "The run; needed but for list");
-    choice(fields, "status");
-    Arrays.stream(RunInfo.Status.values())
-        .forEach(status -> ((ArrayNode) fields.at("/status/enum")).add(RunJson.name(status)));
-    text(fields, "principal", "With list: whose runs");
-    text(fields, "cursor", "With list: that of the page before");
-    number(fields, "after", "With entries: the last one that is known");
-    number(fields, "entry", "With fork: the entry to begin from");
-    fields
-        .putObject("answers")
-        .put("type", "object")
-        .put("description", "With fork: answers by field, in place of those of the run");
-    fields
-        .putObject("newestVersion")
-        .put("type", "boolean")
-        .put(
-            "description", "With fork: whether to carry it over to the newest version of the flow");
-    number(fields, "version", "With fork: the version of the flow to carry it over to");
-    schema.putArray("required").add("action");
-    return schema;
-  }
-
-  private static ArrayNode choice(ObjectNode fields, String name) {
-    return fields.putObject(name).put("type", "string").putArray("enum");
-  }
-
-  private static void text(ObjectNode fields, String name, String description) {
-    fields.putObject(name).put("type", "string").put("description", description);
-  }
-
-  private static void number(ObjectNode fields, String name, String description) {
-    fields
-        .putObject(name)
-        .put("type", "integer")
-        .put("minimum", 0)
-        .put("maximum", Integer.MAX_VALUE)
-        .put("description", description);
-  }
-
   private CompletionStage<McpResult> call(McpCall call) {
-    String action = call.argument("action");
+    RunsRequest request = call.arguments(RunsRequest.class);
     if (!operators.contains(call.principal())) {
-      audit.refused(call.principal(), action, NAME, "may_not_operate");
+      audit.refused(call.principal(), RunJson.name(request.action), NAME, "may_not_operate");
       return now(
           McpResult.error(
               "Only operators may use this tool, and %s is none: let the operator of the server permit it with operators"
                   .formatted(call.principal())));
     }
-    String missing = missing(call, action);
-    if (missing != null) {
-      return now(McpResult.error("The action " + action + " needs " + missing));
-    } else if (call.arguments().has("version") && call.arguments().has("newestVersion")) {
-      return now(McpResult.error("version names the version; leave out newestVersion"));
-    }
-    CompletionStage<McpResult> done;
     try {
-      done =
-          switch (action) {
-            case "list" -> list(call);
-            case "entries" -> entries(call);
-            default -> fork(call);
-          };
+      return act(request, call.principal()).exceptionallyCompose(RunsTool::refused);
     } catch (RuntimeException e) {
-      done = CompletableFuture.failedFuture(e);
+      return refused(e);
     }
-    return done.exceptionallyCompose(RunsTool::refused);
+  }
+
+  private CompletionStage<McpResult> act(RunsRequest request, String principal) {
+    String flow = request.flow;
+    String runId = request.runId;
+    if (request.version != null && request.newestVersion != null) {
+      return now(McpResult.error("version names the version; leave out newestVersion"));
+    } else if (request.action == RunsAction.LIST) {
+      return list(request);
+    } else if (flow == null || runId == null) {
+      return needs(request, "flow and runId");
+    } else if (request.action == RunsAction.ENTRIES) {
+      return runs.entries(flow, runId, Objects.requireNonNullElse(request.entry, 0L), PAGE)
+          .thenApply(entries -> McpResult.structured(RunJson.entries(entries)));
+    }
+    return fork(request, flow, runId, principal);
+  }
+
+  private static CompletionStage<McpResult> needs(RunsRequest request, String what) {
+    return now(McpResult.error("The action " + RunJson.name(request.action) + " needs " + what));
   }
 
   private static CompletionStage<McpResult> now(McpResult result) {
     return CompletableFuture.completedFuture(result);
-  }
-
-  private static @Nullable String missing(McpCall call, String action) {
-    if (action.equals("list")) {
-      return null;
-    } else if (call.argument("flow").isEmpty() || call.argument("runId").isEmpty()) {
-      return "flow and runId";
-    }
-    return action.equals("fork") && !call.arguments().has("entry") ? "entry" : null;
   }
 
   private static CompletionStage<McpResult> refused(Throwable thrown) {
@@ -161,47 +149,34 @@ public final class RunsTool {
         : CompletableFuture.failedFuture(thrown);
   }
 
-  private CompletionStage<McpResult> list(McpCall call) {
+  private CompletionStage<McpResult> list(RunsRequest request) {
     RunQuery query =
         RunQuery.ALL
-            .principal(given(call, "principal"))
-            .flow(given(call, "flow"))
-            .statuses(RunJson.status(call.argument("status")).map(Set::of).orElse(Set.of()))
+            .principal(request.principal)
+            .flow(request.flow)
+            .statuses(request.status == null ? Set.of() : Set.of(request.status))
             .limit(PAGE)
-            .cursor(given(call, "cursor"));
+            .cursor(request.cursor);
     return runs.list(query).thenApply(page -> McpResult.structured(RunJson.page(page)));
   }
 
-  private static @Nullable String given(McpCall call, String name) {
-    String text = call.argument(name);
-    return text.isEmpty() ? null : text;
-  }
-
-  private CompletionStage<McpResult> entries(McpCall call) {
-    long after = call.arguments().path("after").asLong();
-    return runs.entries(call.argument("flow"), call.argument("runId"), after, PAGE)
-        .thenApply(entries -> McpResult.structured(RunJson.entries(entries)));
-  }
-
-  private CompletionStage<McpResult> fork(McpCall call) {
-    String flow = call.argument("flow");
-    String runId = call.argument("runId");
-    JsonNode answers = call.arguments().path("answers");
-    ForkOptions options = ForkOptions.sandbox().by(call.principal());
-    if (answers instanceof ObjectNode changed) {
-      options = options.answers(changed);
+  private CompletionStage<McpResult> fork(
+      RunsRequest request, String flow, String runId, String principal) {
+    if (request.entry == null) {
+      return needs(request, "entry");
     }
-    if (call.arguments().path("newestVersion").asBoolean()) {
-      options = options.onNewestVersion();
-    }
-    if (call.arguments().has("version")) {
-      options = options.onVersion(call.arguments().path("version").intValue());
-    }
-    return runs.fork(flow, runId, call.arguments().path("entry").asLong(), options)
+    RunForking how =
+        new RunForking(
+            request.entry,
+            ForkMode.SANDBOX,
+            request.answers,
+            request.newestVersion,
+            request.version);
+    return runs.fork(flow, runId, how.entry(), how.options(principal))
         .whenComplete(
             (done, thrown) ->
                 audit.changed(
-                    call.principal(),
+                    principal,
                     "fork",
                     flow + "/" + runId,
                     thrown == null ? "done" : HttpError.code(thrown)))

@@ -1,6 +1,5 @@
 package io.fermata.mcp.rest;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
@@ -8,7 +7,6 @@ import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
-import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
@@ -18,7 +16,6 @@ import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpLimits;
 import io.fermata.mcp.protocol.RequestGate;
-import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.admin.RunJson;
@@ -34,6 +31,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -55,17 +53,11 @@ public final class ThreadsApi extends JsonApi {
 
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(60);
   private static final int PAGE = 100;
-  private static final int MAX_FILES = 16;
   private static final int MAX_ENV_MEMBERS = 64;
   private static final int MAX_ENV = 4_096;
-  private static final int MAX_NAME = 200;
-  private static final int MAX_METADATA = 16 * 1024;
   private static final String INSTRUCT = "instruct";
-  private static final List<Role> ROLES = List.of(Role.USER, Role.ASSISTANT, Role.SYSTEM);
   private static final Set<String> PARTS =
       Set.of("messages", "events", "files", "stop", "continue", "answers", "forks");
-  private static final List<ForkOrigin.Mode> MODES = List.of(ForkOrigin.Mode.values());
-  private static final List<Side> SIDES = List.of(Side.values());
   private static final String ANY_TYPE = "application/octet-stream";
 
   /** The media types that may be sent in a header. */
@@ -185,19 +177,16 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> create(ApiRequest request) {
     request.requireQuery();
-    BodyFields fields = request.fields();
+    Bodies.Creation body = request.body(Bodies.Creation.class);
+    Map<String, String> wrong = new LinkedHashMap<>();
     String key = request.key();
-    String agent = fields.needed("agent");
-    List<String> tags = fields.texts("tags");
-    Map<String, String> env = env(fields, false);
+    String agent = body.agent();
+    Map<String, String> env = env(body.env(), false, wrong);
     List<Message> messages = new ArrayList<>();
-    for (BodyFields each : fields.objects("messages", PAGE)) {
-      Message message = message(each);
-      requireContent(each, message);
-      messages.add(message);
-      each.end();
+    for (Bodies.Opening each : given(body.messages())) {
+      messages.add(each.message("messages[" + messages.size() + "].", true, wrong));
     }
-    fields.check();
+    Bodies.check(wrong);
     requireOffered(agent, request.caller());
     scopes.require(agent, request.caller());
     messages.forEach(message -> requireNoInstruction(request, agent, message));
@@ -205,12 +194,7 @@ public final class ThreadsApi extends JsonApi {
     boolean instructs = instructs(agent, env.keySet(), messages);
     Threads.NewThread thread =
         new Threads.NewThread(
-            request.principal(),
-            agent,
-            key,
-            tags == null ? Set.of() : Set.copyOf(tags),
-            env,
-            messages);
+            request.principal(), agent, key, Set.copyOf(given(body.tags())), env, messages);
     return audited(request, instructs, agent, () -> threads.create(thread))
         .handle(
             (view, thrown) -> {
@@ -233,22 +217,17 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> fork(ApiRequest request, String id) {
     request.requireQuery();
-    BodyFields fields = request.fields();
+    Bodies.ThreadForking body = request.body(Bodies.ThreadForking.class);
+    Map<String, String> wrong = new LinkedHashMap<>();
     requireNoKey(request);
-    ForkOrigin.Mode mode = fields.neededOneOf("mode", MODES);
-    Integer entry = fields.integer("entry", "the number of an entry in the thread's journal");
-    String before = fields.text("before");
-    if (entry != null && before != null) {
-      fields.wrong("before", "cannot be combined with entry");
+    if (body.entry() != null && body.before() != null) {
+      wrong.put("before", "cannot be combined with entry");
     }
-    String agent = fields.text("agent");
-    Map<String, String> env = env(fields, true);
-    boolean posts = fields.has("content");
-    Message message = message(fields);
-    if (posts) {
-      requireContent(fields, message);
-    }
-    fields.check();
+    String agent = body.agent();
+    Map<String, String> env = env(body.env(), true, wrong);
+    boolean posts = body.content() != null;
+    Message message = body.message("", posts, wrong);
+    Bodies.check(wrong);
     if (agent != null) {
       requireOffered(agent, request.caller());
       scopes.require(agent, request.caller());
@@ -256,9 +235,9 @@ public final class ThreadsApi extends JsonApi {
     requireNoInstruction(request, id, message);
     Threads.NewFork how =
         new Threads.NewFork(
-                mode,
-                entry == null ? null : Long.valueOf(entry),
-                before,
+                body.mode().mode(),
+                body.entry(),
+                body.before(),
                 agent,
                 env,
                 posts ? message : null,
@@ -339,26 +318,35 @@ public final class ThreadsApi extends JsonApi {
     return new CompletionException(cause);
   }
 
-  private static Map<String, String> env(BodyFields fields, boolean removing) {
+  private static Map<String, String> env(
+      @Nullable Map<String, @Nullable String> given, boolean removing, Map<String, String> wrong) {
     Map<String, String> env = new LinkedHashMap<>();
-    Map<String, @Nullable String> given = fields.strings("env");
+    if (given == null) {
+      return env;
+    }
     given.forEach(
         (property, value) -> {
+          String field = "env." + RpcException.abbreviate(property);
           if (value == null && !removing) {
-            fields.wrong("env." + RpcException.abbreviate(property), "must be a string");
+            wrong.put(field, "must be a string");
           } else if (property.isBlank()
-              || property.length() > MAX_NAME
+              || property.length() > Bodies.MAX_NAME
               || (value != null && value.length() > MAX_ENV)) {
-            fields.wrong(
-                "env." + RpcException.abbreviate(property),
-                "a name has 1 to %d characters, a value at most %d".formatted(MAX_NAME, MAX_ENV));
+            wrong.put(
+                field,
+                "a name has 1 to %d characters, a value at most %d"
+                    .formatted(Bodies.MAX_NAME, MAX_ENV));
           }
           env.put(property, value == null ? "" : value);
         });
-    if (given.size() > MAX_ENV_MEMBERS) {
-      fields.wrong("env", "has at most " + MAX_ENV_MEMBERS + " members");
+    if (env.size() > MAX_ENV_MEMBERS) {
+      wrong.put("env", "has at most " + MAX_ENV_MEMBERS + " members");
     }
     return env;
+  }
+
+  private static <T> List<T> given(@Nullable List<T> list) {
+    return list == null ? List.of() : list;
   }
 
   private CompletionStage<Response> list(ApiRequest request) {
@@ -417,11 +405,11 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> change(ApiRequest request, String id) {
     request.requireQuery();
-    BodyFields fields = request.fields();
-    List<String> tags = fields.texts("tags");
-    Map<String, String> env = env(fields, true);
-    fields.check();
-    Set<String> all = tags == null ? null : Set.copyOf(tags);
+    Bodies.ThreadChange body = request.body(Bodies.ThreadChange.class);
+    Map<String, String> wrong = new LinkedHashMap<>();
+    Map<String, String> env = env(body.env(), true, wrong);
+    Bodies.check(wrong);
+    Set<String> all = body.tags() == null ? null : Set.copyOf(body.tags());
     String principal = request.principal();
     if (env.isEmpty() || instructors.contains(principal)) {
       return viewed(
@@ -516,15 +504,13 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> post(ApiRequest request, String id) {
     request.requireQuery("wait");
-    BodyFields fields = request.fields();
+    Bodies.Posting body = request.body(Bodies.Posting.class);
+    Map<String, String> wrong = new LinkedHashMap<>();
     String key = request.key();
     int wait = request.number("wait", 0, 0, maxWait);
-    Message message = message(fields);
-    List<Attachment> attachments = attachments(fields);
-    if (attachments.isEmpty()) {
-      requireContent(fields, message);
-    }
-    fields.check();
+    List<Attachment> attachments = attachments(given(body.attachments()), wrong);
+    Message message = body.message("", attachments.isEmpty(), wrong);
+    Bodies.check(wrong);
     requireNoInstruction(request, id, message);
     String principal = request.principal();
     Threads.NewMessage posting = new Threads.NewMessage(message, attachments, key);
@@ -600,52 +586,35 @@ public final class ThreadsApi extends JsonApi {
     return json(body.put("before", all ? null : page.before()));
   }
 
-  private static void requireContent(BodyFields fields, Message message) {
-    String content = message.content();
-    if (content == null || content.isBlank()) {
-      fields.wrong("content", "is required: a string that is not blank");
-    }
-  }
-
-  private static Message message(BodyFields fields) {
-    String content = fields.text("content");
-    Role role = fields.oneOf("role", ROLES);
-    String name = fields.text("name");
-    Boolean silent = fields.flag("silent");
-    JsonNode metadata = fields.object("metadata");
-    if (name != null && (name.isBlank() || name.length() > MAX_NAME)) {
-      fields.wrong("name", "has 1 to %d characters".formatted(MAX_NAME));
-    }
-    if (metadata != null && JsonRpcCodec.json(metadata).length() > MAX_METADATA) {
-      fields.wrong("metadata", "has at most %d characters of JSON".formatted(MAX_METADATA));
-    }
-    Message message =
-        Message.of(role == null ? Role.USER : role, content).withName(name).withMetadata(metadata);
-    return Boolean.TRUE.equals(silent) ? message.asSilent() : message;
-  }
-
-  private static List<Attachment> attachments(BodyFields fields) {
+  private static List<Attachment> attachments(
+      List<Bodies.Upload> uploads, Map<String, String> wrong) {
     List<Attachment> attachments = new ArrayList<>();
     Set<String> names = new HashSet<>();
-    for (BodyFields each : fields.objects("attachments", MAX_FILES)) {
-      String name = each.needed("name");
-      String type = each.needed("mimeType");
-      if (!name.isEmpty() && !isFileName(name)) {
-        each.wrong("name", "must be a plain file name of at most " + MAX_NAME + " characters");
-      } else if (!names.add(name)) {
-        each.wrong("name", "must differ from those of the other attachments");
+    for (Bodies.Upload each : uploads) {
+      String at = "attachments[" + attachments.size() + "].";
+      if (!isFileName(each.name())) {
+        wrong.put(
+            at + "name", "must be a plain file name of at most " + Bodies.MAX_NAME + " characters");
+      } else if (!names.add(each.name())) {
+        wrong.put(at + "name", "must differ from those of the other attachments");
       }
-      if (!type.isEmpty() && !MEDIA_TYPE.matcher(type).matches()) {
-        each.wrong("mimeType", "must be a media type such as text/plain");
+      if (!MEDIA_TYPE.matcher(each.mimeType()).matches()) {
+        wrong.put(at + "mimeType", "must be a media type such as text/plain");
       }
-      attachments.add(new Attachment(name, type, each.bytes("data")));
-      each.end();
+      byte[] data = {};
+      try {
+        data = Base64.getDecoder().decode(each.data());
+      } catch (IllegalArgumentException e) {
+        wrong.put(at + "data", "must be bytes in base64");
+      }
+      attachments.add(new Attachment(each.name(), each.mimeType(), data));
     }
     return attachments;
   }
 
   private static boolean isFileName(String name) {
-    return name.length() <= MAX_NAME
+    return !name.isEmpty()
+        && name.length() <= Bodies.MAX_NAME
         && !name.equals(".")
         && !name.equals("..")
         && !name.contains("/")
@@ -658,7 +627,7 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> stop(ApiRequest request, String id) {
     request.requireQuery();
-    request.optionalFields().check();
+    request.optionalBody(Bodies.Empty.class);
     return viewed(threads.stop(request.principal(), id));
   }
 
@@ -673,26 +642,24 @@ public final class ThreadsApi extends JsonApi {
   private CompletionStage<Response> proceed(ApiRequest request, String id) {
     requireNoKey(request);
     request.requireQuery();
-    BodyFields fields = request.optionalFields();
-    Side side = fields.oneOf("side", SIDES);
-    fields.check();
-    return viewed(threads.proceed(request.principal(), id, side));
+    Bodies.ActingSide side = request.optionalBody(Bodies.Continuation.class).side();
+    return viewed(
+        threads.proceed(request.principal(), id, side == null ? null : Side.valueOf(side.name())));
   }
 
   private CompletionStage<Response> answers(ApiRequest request, String id) {
     request.requireQuery("wait");
-    BodyFields fields = request.fields();
+    Bodies.PersonsAnswer body = request.body(Bodies.PersonsAnswer.class);
     String key = request.key();
     int wait = request.number("wait", 0, 0, maxWait);
     Threads.Answer answer =
         new Threads.Answer(
-            fields.needed("call"),
-            fields.text("question"),
+            body.call(),
+            body.question(),
             key == null ? UUID.randomUUID().toString() : key,
-            fields.flag("approved"),
-            fields.object("answers"),
-            fields.text("reason"));
-    fields.check();
+            body.approved(),
+            body.answers(),
+            body.reason());
     String principal = request.principal();
     CompletionStage<Threads.View> answered = threads.answer(principal, id, answer);
     return viewed(

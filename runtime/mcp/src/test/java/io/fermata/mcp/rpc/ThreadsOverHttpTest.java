@@ -114,6 +114,51 @@ class ThreadsOverHttpTest {
   }
 
   @Test
+  void aFieldThatIsNullIsAbsentAndANullWithinMetadataIsKept() {
+    String first =
+        "{\"agent\":\"desk\",\"tags\":null,\"messages\":[{\"content\":\"a\",\"role\":null,\"name\":null}]}";
+    String thread = alice.post("/threads", first).is(201).header("Location");
+    String second = "{\"content\":\"b\",\"silent\":null,\"metadata\":{\"a\":null,\"b\":[null]}}";
+
+    alice.post(thread + "/messages?wait=30", second).is(200);
+
+    assertThat(alice.get(thread + "/messages").body().path("messages").findValues("metadata"))
+        .extracting(JsonNode::toString)
+        .contains("{\"a\":null,\"b\":[null]}");
+    assertThat(
+            alice
+                .post("/threads", "{\"agent\":\"desk\",\"env\":{\"A\":null}}")
+                .is(400)
+                .body()
+                .at("/error/fields/0/field")
+                .asText())
+        .isEqualTo("env.A");
+  }
+
+  @Test
+  void aVariableThatIsChangedToNullIsRemoved() {
+    String thread =
+        alice
+            .post("/threads", "{\"agent\":\"other\",\"env\":{\"a\":\"1\",\"b\":\"2\"}}")
+            .is(201)
+            .header("Location");
+
+    alice.send("PATCH", thread, "{\"env\":{\"a\":null,\"c\":\"3\"}}").is(200);
+
+    assertThat(
+            desk.host()
+                .journals()
+                .thread(id(thread))
+                .readWithSecrets()
+                .toCompletableFuture()
+                .join()
+                .state()
+                .stored()
+                .env())
+        .containsOnly(Map.entry("b", "2"), Map.entry("c", "3"));
+  }
+
+  @Test
   void anUnknownAgentIsRefusedWithTheNearestOrElseWithAllThatClientsMayUse() {
     Map<String, String> refusals =
         Map.of(
