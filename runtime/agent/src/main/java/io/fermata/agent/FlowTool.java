@@ -82,7 +82,10 @@ public final class FlowTool implements Offered {
       return result;
     }
 
-    /** The narrative of the run as a model may read it, created on demand. */
+    /**
+     * The narrative of the run as a model may read it, created on demand. Of a long run it has the
+     * latest steps, and begins by saying so.
+     */
     public String narrative() {
       return narrative.get();
     }

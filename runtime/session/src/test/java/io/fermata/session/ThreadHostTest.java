@@ -342,6 +342,7 @@ class ThreadHostTest {
   private Fermata withFlow(Model model, FlowTool tool) {
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))
+        .settings(Settings.DEFAULT.snapshotEvery(1))
         .agent(Agent.aiHuman("decorator", Prompt.of("p", model).tools(tool)))
         .start();
   }

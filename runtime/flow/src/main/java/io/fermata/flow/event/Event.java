@@ -178,9 +178,9 @@ public sealed interface Event extends Fact {
   }
 
   /** What steps did to the caller of their flow, in the order in which they were journaled. */
-  static List<JsonNode> changesOfCaller(List<Event> events) {
+  static List<JsonNode> changesOfCaller(List<?> events) {
     List<JsonNode> changes = new ArrayList<>();
-    for (Event event : events) {
+    for (Object event : events) {
       if (event instanceof Committed committed) {
         committed.emitted().stream()
             .filter(Emitted::toCaller)

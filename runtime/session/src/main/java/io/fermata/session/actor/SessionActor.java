@@ -251,9 +251,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   @Override
   public RetentionCriteria retentionCriteria() {
-    return port.keepsSnapshots()
-        ? RetentionCriteria.snapshotEvery(host.settings().snapshotEvery(), 1)
-        : RetentionCriteria.disabled();
+    return RetentionCriteria.snapshotEvery(host.settings().snapshotEvery(), 1);
   }
 
   @Override
@@ -573,7 +571,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private boolean savesSnapshot() {
     int every = host.settings().snapshotEvery();
-    return port.keepsSnapshots() && loop.seq() / every > snapshotSeq / every;
+    return loop.seq() / every > snapshotSeq / every;
   }
 
   private void snapshotEnded(SnapshotMetadata snapshot) {

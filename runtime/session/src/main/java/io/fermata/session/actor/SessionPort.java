@@ -247,11 +247,6 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
 
   // --- the journal ----------------------------------------------------------------------------
 
-  /** Whether snapshots of the session are kept. */
-  default boolean keepsSnapshots() {
-    return true;
-  }
-
   /** An entry was applied to the state, after it was persisted or during recovery. */
   default void applied(Entry<E> entry, S before, S after) {}
 

@@ -1,6 +1,8 @@
 package io.fermata.session.journal;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import java.util.ArrayList;
@@ -17,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param ended the end of its last run; null while one is unfinished, and for threads
  * @param earlierTasks the ends of its latest tasks; null for none
  * @param replaced the run that the start being handled has ended; null for none
+ * @param changes what the run has changed in the thread that called it; null for nothing
  * @param <S> the state of the program
  */
 public record SessionState<S>(
@@ -26,7 +29,8 @@ public record SessionState<S>(
     boolean task,
     @Nullable Ended ended,
     @Nullable List<RunEnd.TaskEnd> earlierTasks,
-    @Nullable Replaced replaced)
+    @Nullable Replaced replaced,
+    @Nullable List<JsonNode> changes)
     implements Journaled {
 
   /** How many ended tasks a session remembers; every end of a run contains them. */
@@ -40,7 +44,7 @@ public record SessionState<S>(
   public record Ended(RunEnd end, @Nullable RunReply reply) {}
 
   public static <S> SessionState<S> of(S initial) {
-    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null, null);
+    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null, null, null);
   }
 
   /**
@@ -58,7 +62,8 @@ public record SessionState<S>(
           end.task(),
           new Ended(end, entry.reply()),
           tasks(entry, end),
-          end.status() == RunState.Status.ABANDONED ? Replaced.of(program) : null);
+          end.status() == RunState.Status.ABANDONED ? Replaced.of(program) : null,
+          null);
     }
     boolean goesOn = ended == null && task;
     Entry.Owner starter = entry.origin().owner();
@@ -70,7 +75,10 @@ public record SessionState<S>(
         goesOn || entry.task(),
         null,
         earlierTasks,
-        entry.working() ? replaced : null);
+        entry.working() ? replaced : null,
+        Event.changesOfCaller(entry.events()).isEmpty()
+            ? changes
+            : changesOfCaller(entry.events()));
   }
 
   /** The state of a run's session after an entry of its journal. */
@@ -78,10 +86,15 @@ public record SessionState<S>(
   public static SessionState<RunState> replay(SessionState<RunState> before, Entry<?> entry) {
     RunEnd end = entry.end();
     RunState run =
-        end == null
-            ? before.program().apply((List<io.fermata.flow.event.Event>) entry.events())
-            : end.state(entry.at());
+        end == null ? before.program().apply((List<Event>) entry.events()) : end.state(entry.at());
     return before.apply(entry, run);
+  }
+
+  /** What the run has changed in the thread that called it, also in events that come next. */
+  public List<JsonNode> changesOfCaller(List<?> next) {
+    List<JsonNode> all = new ArrayList<>(changes == null ? List.of() : changes);
+    all.addAll(Event.changesOfCaller(next));
+    return all;
   }
 
   /** The remembered ended tasks, latest last. */

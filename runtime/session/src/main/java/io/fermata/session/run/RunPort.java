@@ -49,6 +49,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -513,13 +514,14 @@ public final class RunPort
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
     }
+    Supplier<String> text = narrative.text(tool.flow(), at);
     FlowTool.Finished finished =
         new FlowTool.Finished(
             at.ahead().data().deepCopy(),
             Json.copy(complete.result()),
-            narrative.text(tool.flow(), at.unjournaled(), at.now()));
+            () -> session.masked(text.get()));
     ObjectNode mapped = tool.mapped(finished);
-    List<JsonNode> changes = narrative.changesOfCaller(at.unjournaled());
+    List<JsonNode> changes = at.state().changesOfCaller(at.unjournaled());
     if (!mapped.path("error").asBoolean() && !changes.isEmpty()) {
       changes.forEach(mapped.putArray("changes")::add);
     }
@@ -595,16 +597,10 @@ public final class RunPort
 
   // --- the journal ----------------------------------------------------------------------------
 
-  /** The runs of a tool are short, and their narrative needs the whole journal. */
-  @Override
-  public boolean keepsSnapshots() {
-    return tool == null;
-  }
-
   @Override
   public void applied(Entry<Event> entry, RunState before, RunState after) {
     if (tool != null) {
-      narrative.add(entry);
+      narrative.add(entry, before);
     }
     if (before.version() != after.version()) {
       session.keepSecret(after);
@@ -739,7 +735,7 @@ public final class RunPort
     if (use == null) {
       return effect -> Caller.NONE;
     }
-    List<JsonNode> before = narrative.changesOfCaller(at.unjournaled());
+    List<JsonNode> before = at.state().changesOfCaller(at.unjournaled());
     return effect -> new ThreadCaller(host.threading(), use, effect, before);
   }
 
@@ -748,8 +744,8 @@ public final class RunPort
     if (tool == null) {
       return null;
     }
-    String opened = narrative.session();
-    String named = opened == null ? at.origin().session() : opened;
+    Entry.Owner owner = at.state().owner();
+    String named = owner == null ? at.origin().session() : owner.session();
     return named == null || ThreadKey.caller(named) == null ? null : ToolUse.of(flow, named);
   }
 }

@@ -371,7 +371,8 @@ class EncryptedFieldsTest {
             false,
             new SessionState.Ended(end, null),
             null,
-            null);
+            null,
+            List.of(Json.object().put("key", "card").put("value", "Scard-one")));
     return List.of(step, state);
   }
 

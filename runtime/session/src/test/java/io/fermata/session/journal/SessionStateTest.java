@@ -2,10 +2,13 @@ package io.fermata.session.journal;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -44,5 +47,33 @@ final class SessionStateTest {
     CallLog calls = state.calls();
     assertThat(calls.open()).hasSize(16).contains("first", "call 0");
     assertThat(calls.past()).containsExactly("call 15", "call 16", "call 17", "call 18", "call 19");
+  }
+
+  @Test
+  void whatARunChangesInItsThreadIsKnownInOrderUntilItEnds() {
+    Event first = changing("a", "b");
+    Event second = changing("c");
+    SessionState<RunState> state = SessionState.of(RunState.NONE);
+    assertThat(state.changesOfCaller(List.of(first))).hasSize(2);
+    for (Event event : List.of(first, second)) {
+      Entry<Event> step = Entry.of(1, 1, Entry.Origin.EFFECT, List.of(event));
+      state = state.apply(step, RunState.NONE);
+    }
+    assertThat(state.changesOfCaller(List.of(changing("d"))))
+        .extracting(change -> change.path("key").asText())
+        .containsExactly("a", "b", "c", "d");
+    assertThat(state.apply(ended("r", 100, null), RunState.NONE).changes()).isNull();
+  }
+
+  private static Event changing(String... keys) {
+    List<JsonNode> changes =
+        Stream.of(keys).<JsonNode>map(key -> Json.object().put("key", key)).toList();
+    return new Event.Committed(
+        Place.parse("paint#1"),
+        List.of(),
+        List.of(),
+        List.of(Event.Emitted.toCaller(changes)),
+        false,
+        null);
   }
 }
