@@ -4,17 +4,24 @@ import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Shard;
 import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.SessionDirectory;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -28,7 +35,8 @@ import java.util.function.Supplier;
 
 /**
  * Erases sessions: stops them, blocks calls to them, deletes their data, and verifies that nothing
- * is left.
+ * is left. Many are deleted in portions, so an erasure that fails may have erased some of them; if
+ * it is repeated, it erases the rest.
  *
  * @param region stops sessions, and lets them be reached again
  * @param delete deletes journals
@@ -37,7 +45,7 @@ import java.util.function.Supplier;
 public record Eraser(
     OpenStore store,
     Consumer<SessionRegion.Message> region,
-    Function<Set<String>, CompletionStage<Deleted>> delete,
+    Function<Collection<String>, CompletionStage<Deleted>> delete,
     Recorders recorders,
     Consumer<String> onErased,
     SessionDirectory directory,
@@ -49,6 +57,9 @@ public record Eraser(
 
   /** The number of attempts. */
   private static final int ATTEMPTS = 3;
+
+  /** How many journals are deleted in one transaction, which the calls of others wait for. */
+  private static final int AT_ONCE = 50;
 
   /** Erases also what an earlier attempt deleted without overwriting it. */
   public CompletionStage<Erased> erase(SessionScope scope) {
@@ -81,12 +92,7 @@ public record Eraser(
     return directory
         .forget(scope::has)
         .thenComposeAsync(nothing -> delete(scope, found, Deleted.NOTHING, ATTEMPTS), executor)
-        .thenApplyAsync(
-            deleted -> {
-              found.forEach(onErased);
-              return Erased.of(deleted, undelivered);
-            },
-            executor);
+        .thenApply(deleted -> Erased.of(deleted, undelivered));
   }
 
   private CompletionStage<Deleted> delete(
@@ -99,14 +105,68 @@ public record Eraser(
               "%s is still being written during the erasure, possibly by another host on this store; stop that host and erase again"
                   .formatted(String.join(", ", found))));
     }
-    return delete
-        .apply(found)
+    return inPortions(found)
         .thenComposeAsync(
             deleted ->
                 found(scope)
                     .thenComposeAsync(
                         left -> delete(scope, left, before.and(deleted), attempts - 1), executor),
             executor);
+  }
+
+  /** Each in a transaction of its own: what waits for the store meanwhile comes between. */
+  private CompletionStage<Deleted> inPortions(Set<String> found) {
+    CompletionStage<Deleted> done = CompletableFuture.completedFuture(Deleted.NOTHING);
+    for (List<String> portion : portions(found)) {
+      done =
+          done.thenComposeAsync(
+              before ->
+                  delete
+                      .apply(portion)
+                      .thenApply(
+                          deleted -> {
+                            portion.forEach(onErased);
+                            return before.and(deleted);
+                          }),
+              executor);
+    }
+    return done;
+  }
+
+  /**
+   * What a thread has created comes in portions before the thread itself: an erasure that is
+   * repeated finds it by the thread. Neighbours are of one shard, so that few hosts are asked.
+   */
+  private static List<List<String>> portions(Set<String> found) {
+    Map<String, String> threads = new HashMap<>();
+    for (String id : found) {
+      if (SessionKey.agentOf(id) != null) {
+        threads.put(ThreadKey.ofEntity(id).family(), id);
+      }
+    }
+    Map<Integer, List<String>> byDepth = new TreeMap<>(Comparator.reverseOrder());
+    for (String id : found) {
+      byDepth.computeIfAbsent(depth(id, threads), depth -> new ArrayList<>()).add(id);
+    }
+    List<List<String>> portions = new ArrayList<>();
+    for (List<String> level : byDepth.values()) {
+      level.sort(Comparator.comparingInt(Shard::of));
+      for (int from = 0; from < level.size(); from += AT_ONCE) {
+        portions.add(level.subList(from, Math.min(from + AT_ONCE, level.size())));
+      }
+    }
+    return portions;
+  }
+
+  /** How many of the threads led to a session. */
+  private static int depth(String entityId, Map<String, String> threadsByFamily) {
+    int depth = 0;
+    String by = threadsByFamily.get(ThreadKey.familyOf(entityId));
+    while (by != null) {
+      depth++;
+      by = threadsByFamily.get(ThreadKey.familyOf(by));
+    }
+    return depth;
   }
 
   /** Blocks the sessions; completes when all have stopped. */

@@ -60,6 +60,12 @@ public record ThreadKey(String agent, String secret) {
     return owner + SessionKey.brief(threadId());
   }
 
+  /** The family that a session belongs to, if a thread has created it. */
+  public static String familyOf(String entityId) {
+    String place = SessionKey.placeOf(entityId);
+    return place.substring(0, Math.min(2 * SessionKey.BRIEF, place.length()));
+  }
+
   private static String text(byte[] bytes) {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
   }

@@ -4,6 +4,7 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static io.fermata.session.TestHost.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
@@ -17,6 +18,7 @@ import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
@@ -33,9 +35,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -91,7 +96,11 @@ class ErasureTest {
   }
 
   private HostBuilder host(Flow<?>... flows) {
-    HostBuilder host = Fermata.host().store(store()).settings(Settings.DEFAULT.snapshotEvery(2));
+    return host(store(), flows);
+  }
+
+  private static HostBuilder host(Store store, Flow<?>... flows) {
+    HostBuilder host = Fermata.host().store(store).settings(Settings.DEFAULT.snapshotEvery(2));
     List.of(flows).forEach(host::flow);
     return host;
   }
@@ -152,6 +161,46 @@ class ErasureTest {
       assertThat(now(host.erase(Erasure.principal("ann"))).nothing()).isTrue();
     }
     assertThat(marked()).isEmpty();
+  }
+
+  /** The store, which does something after each deletion. */
+  private Store deleting(UnaryOperator<CompletionStage<?>> then) {
+    return AlteredStore.of(
+        store(),
+        request -> {
+          Object answer = request.ask();
+          return request.is("delete") && answer != null
+              ? then.apply((CompletionStage<?>) answer)
+              : answer;
+        });
+  }
+
+  @Test
+  void whileAPrincipalOfManyRunsIsErasedTheCallOfAnotherIsAnsweredBetweenTwoPortions() {
+    int runs = 120;
+    CompletableFuture<Void> began = new CompletableFuture<>();
+    CompletableFuture<Void> answered = new CompletableFuture<>();
+    Store store =
+        deleting(
+            deletion ->
+                deletion.thenCompose(
+                    deleted -> {
+                      began.complete(null);
+                      return answered.thenApply(nothing -> deleted);
+                    }));
+    try (Fermata host = host(store, order("lunch")).start()) {
+      talk(host, "lunch", "bob", "s");
+      for (int i = 0; i < runs; i++) {
+        call(host, "lunch", "service", "user " + i, "start");
+      }
+      CompletionStage<Erased> erased = host.erase(Erasure.principal("service"));
+      now(began);
+      assertThat(TestHost.code(call(host, "lunch", "bob", "s", "continue", "drink", "tea")))
+          .isEqualTo("none");
+      assertThat(left(directory.resolve("erased.db"))).isBetween(1L + runs / 2, 1L + runs - 1);
+      answered.complete(null);
+      assertThat(now(erased).journals()).isEqualTo(runs);
+    }
   }
 
   @Test
@@ -289,6 +338,10 @@ class ErasureTest {
   }
 
   private Fermata family() {
+    return family(store());
+  }
+
+  private static Fermata family(Store store) {
     Flow<Order> paint =
         Flow.of("paint", Order.class)
             .description("Paints.")
@@ -297,7 +350,7 @@ class ErasureTest {
             .edge("ask", END)
             .compile();
     return Fermata.host()
-        .store(store())
+        .store(store)
         .agent(
             Agent.aiHuman(
                 "desk",
@@ -369,11 +422,36 @@ class ErasureTest {
     }
   }
 
-  /** How many records there are in the file. */
+  @Test
+  void whatAnErasureThatFailsHasLeftIsFoundByTheNextOne() throws IOException {
+    AtomicInteger left = new AtomicInteger();
+    Store store =
+        AlteredStore.of(
+            store(),
+            request ->
+                request.is("delete") && left.decrementAndGet() < 0
+                    ? AlteredStore.away()
+                    : request.ask());
+    try (Fermata host = family(store)) {
+      for (int portions = 1; portions < 3; portions++) {
+        String id = asking(host);
+        left.set(portions);
+        assertThatThrownBy(() -> now(host.erase(Erasure.thread(id))))
+            .hasStackTraceContaining("The store is away");
+        left.set(Integer.MAX_VALUE);
+        now(host.erase(Erasure.thread(id)));
+        assertThat(marked()).as("after %s portions", portions).isEmpty();
+        assertThat(left(directory.resolve("erased.db"))).isZero();
+      }
+    }
+  }
+
+  /** How many journals there are in the file. */
   private static long left(Path file) {
     try (var connection = java.sql.DriverManager.getConnection("jdbc:sqlite:" + file);
         var statement = connection.createStatement();
-        var row = statement.executeQuery("SELECT count(*) FROM event_journal")) {
+        var row =
+            statement.executeQuery("SELECT count(DISTINCT persistence_id) FROM event_journal")) {
       return row.getLong(1);
     } catch (java.sql.SQLException e) {
       throw new AssertionError(e);
