@@ -158,8 +158,18 @@ final class PostgresJournal implements SqlJournal {
       """
           .formatted(Shard.SLICES / Shard.COUNT);
 
-  private static final String MARK_ALL = "UPDATE shard SET mark = ?";
-  private static final String MARKED = "SELECT min(mark) FROM shard";
+  /** With a place for the shards. Each has one row, and dead ones with lower marks. */
+  static final String MARK =
+      """
+      UPDATE shard_mark SET mark = ?
+      FROM (%s) AS asked CROSS JOIN LATERAL (
+        SELECT mark FROM shard_mark WHERE shard_mark.shard = asked.shard
+        ORDER BY mark DESC LIMIT 1) AS latest
+      WHERE shard_mark.shard = asked.shard AND shard_mark.mark = latest.mark
+      """;
+
+  static final String MARK_ALL = MARK.formatted("SELECT shard FROM shard");
+  private static final String MARKED = "SELECT min(mark) FROM shard_mark";
 
   private static final int PLACE = 12;
 

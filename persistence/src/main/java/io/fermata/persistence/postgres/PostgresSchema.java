@@ -85,15 +85,17 @@ final class PostgresSchema {
         UPDATE shard SET epoch = epoch + 1,
           holder = CASE holder WHEN '' THEN by_host ELSE holder END
         WHERE shard = wanted
-        RETURNING shard.epoch, shard.mark
-        INTO fermata_acquire.epoch, fermata_acquire.mark;
+        RETURNING shard.epoch INTO fermata_acquire.epoch;
+        SELECT shard_mark.mark INTO fermata_acquire.mark
+        FROM shard_mark WHERE shard_mark.shard = wanted
+        ORDER BY shard_mark.mark DESC LIMIT 1;
       END
       $$
       """
           .formatted(PostgresShards.LOCK);
 
   private static final String SHARDS =
-      "SELECT count(*) FROM shard WHERE shard BETWEEN 0 AND " + (Shard.COUNT - 1);
+      "SELECT count(DISTINCT shard) FROM %s WHERE shard BETWEEN 0 AND " + (Shard.COUNT - 1);
 
   /**
    * Texts are compared byte by byte in any locale of the database, so all stores list in the same
@@ -158,16 +160,26 @@ final class PostgresSchema {
                       // By shard: each host scans its own.
                       "CREATE INDEX event_tag_by_tag ON event_tag ((slice / %d), tag, event_id)"
                           .formatted(Shard.SLICES / Shard.COUNT),
-                      // Rows are changed often and in place.
+                      // Every append reads some rows, which change only when their shard moves.
                       """
               CREATE TABLE shard (
                 shard integer PRIMARY KEY,
                 epoch bigint NOT NULL,
-                holder text NOT NULL,
-                mark bigint NOT NULL
+                holder text NOT NULL
               ) WITH (fillfactor = 25)
               """,
-                      "INSERT INTO shard SELECT shard, 0, '', 0 FROM generate_series(0, %d) AS shard"
+                      "INSERT INTO shard SELECT shard, 0, '' FROM generate_series(0, %d) AS shard"
+                          .formatted(Shard.COUNT - 1),
+                      // One row of each shard changes every second. With the mark in its key the
+                      // latest version is found before those that an old transaction keeps.
+                      """
+              CREATE TABLE shard_mark (
+                shard integer NOT NULL,
+                mark bigint NOT NULL,
+                PRIMARY KEY (shard, mark)
+              )
+              """,
+                      "INSERT INTO shard_mark SELECT shard, 0 FROM generate_series(0, %d) AS shard"
                           .formatted(Shard.COUNT - 1),
                       FENCE,
                       ACQUIRE,
@@ -344,9 +356,11 @@ final class PostgresSchema {
   static List<String> damages(Connection connection) throws SQLException {
     List<String> damages = new ArrayList<>(PARTS.damages(connection));
     if (damages.isEmpty()) {
-      int shards = Integer.parseInt(PostgresClaim.text(connection, SHARDS));
-      if (shards != Shard.COUNT) {
-        damages.add("The table shard has %s of %s shards".formatted(shards, Shard.COUNT));
+      for (String table : List.of("shard", "shard_mark")) {
+        int shards = Integer.parseInt(PostgresClaim.text(connection, SHARDS.formatted(table)));
+        if (shards != Shard.COUNT) {
+          damages.add("The table %s has %s of %s shards".formatted(table, shards, Shard.COUNT));
+        }
       }
     }
     return damages;

@@ -62,15 +62,13 @@ final class PostgresShared implements SharedStore {
 
   /** A shard that is just being taken keeps its mark: heartbeats must not wait for its lock. */
   static final String MARK =
-      """
-      UPDATE shard SET mark = ?
-      FROM (
-        SELECT held.shard
-        FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) AS mine (shard, epoch)
-          JOIN shard AS held ON held.shard = mine.shard AND held.epoch = mine.epoch
-        FOR UPDATE OF held SKIP LOCKED) AS free
-      WHERE shard.shard = free.shard
-      """;
+      PostgresJournal.MARK.formatted(
+          """
+          SELECT held.shard
+          FROM unnest(CAST(? AS integer[]), CAST(? AS bigint[])) AS mine (shard, epoch)
+            JOIN shard AS held ON held.shard = mine.shard AND held.epoch = mine.epoch
+          FOR SHARE OF held SKIP LOCKED
+          """);
 
   /** Of a request that waited too long for a lock. */
   private static final String LOCKED = "55P03";

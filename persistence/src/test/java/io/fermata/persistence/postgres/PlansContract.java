@@ -203,7 +203,7 @@ abstract class PlansContract {
         tables.add(rows.getString(1));
       }
       tables.removeAll(StatementLog.TABLES);
-      assertThat(tables).containsExactlyInAnyOrder("shard", "fermata_meta");
+      assertThat(tables).containsExactlyInAnyOrder("shard", "shard_mark", "fermata_meta");
     }
   }
 
@@ -255,7 +255,7 @@ abstract class PlansContract {
     return (list && plan.contains("->  Sort") && !few) || WALKS_TAGS.matcher(plan).find();
   }
 
-  private static long pages(String plan) {
+  static long pages(String plan) {
     Matcher pages = PAGES.matcher(plan);
     long sum = 0;
     if (pages.find()) {

@@ -23,6 +23,7 @@ import io.fermata.persistence.spi.Written;
 import io.fermata.postgres.PostgresServer;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -519,7 +520,7 @@ final class SharedStoreTest {
       Host.await(shared(one.store()).mark(List.of(1, 2), 70));
       assertThat(Host.await(shared(two.store()).acquire(2, "two"))).isEqualTo(70);
       Host.await(shared(one.store()).mark(List.of(1, 2, 3), 90));
-      assertThat(database.numbers("SELECT mark FROM shard WHERE shard < 4 ORDER BY shard"))
+      assertThat(database.numbers("SELECT mark FROM shard_mark WHERE shard < 4 ORDER BY shard"))
           .containsExactly(0L, 90L, 70L, 0L);
       assertThat(Host.await(two.store().directory().marked())).isZero();
     }
@@ -538,11 +539,15 @@ final class SharedStoreTest {
     try (Host host = host(1)) {
       host.open(in(1)).write(new Appointment(7)).write(new Line("one"));
     }
-    database.execute("UPDATE event_tag SET slice = slice + 1", "DELETE FROM shard WHERE shard = 5");
+    database.execute(
+        "UPDATE event_tag SET slice = slice + 1",
+        "DELETE FROM shard WHERE shard = 5",
+        "DELETE FROM shard_mark WHERE shard > 5");
     List<String> damages = new ArrayList<>();
-    assertThat(database.store().verify(damages::add).damages()).isEqualTo(2);
+    assertThat(database.store().verify(damages::add).damages()).isEqualTo(3);
     assertThat(damages.get(0)).isEqualTo("The table shard has 127 of 128 shards");
-    assertThat(damages.get(1)).contains(in(1), "entry 1 is in another slice than ");
+    assertThat(damages.get(1)).isEqualTo("The table shard_mark has 6 of 128 shards");
+    assertThat(damages.get(2)).contains(in(1), "entry 1 is in another slice than ");
   }
 
   // --- hosts and leases
@@ -679,7 +684,8 @@ final class SharedStoreTest {
       taking.setAutoCommit(false);
       lock.execute("SELECT FROM shard WHERE shard = 1 FOR UPDATE");
       Host.await(shared.mark(List.of(1, 2), 70));
-      assertThat(database.numbers("SELECT mark FROM shard WHERE shard IN (1, 2) ORDER BY shard"))
+      assertThat(
+              database.numbers("SELECT mark FROM shard_mark WHERE shard IN (1, 2) ORDER BY shard"))
           .containsExactly(0L, 70L);
       CompletableFuture<?> released = shared.release(1).toCompletableFuture();
       heartbeat(host, "a host");
@@ -691,9 +697,65 @@ final class SharedStoreTest {
       assertThat(database.text("SELECT holder FROM shard WHERE shard = 1")).isEmpty();
       acquire(host, 1);
       Host.await(shared.mark(List.of(1, 2), 90));
-      assertThat(database.numbers("SELECT mark FROM shard WHERE shard IN (1, 2) ORDER BY shard"))
+      assertThat(
+              database.numbers("SELECT mark FROM shard_mark WHERE shard IN (1, 2) ORDER BY shard"))
           .containsExactly(90L, 90L);
     }
+  }
+
+  @Test
+  void appendsAndMarksReadAsFewPagesAfterAThousandMarksWhileAnOldTransactionIsOpen()
+      throws SQLException {
+    String fence = "SELECT fermata_fence('{1}', '{1}')";
+    String mark = inlined(PostgresShared.MARK, "1001", "'{1}'", "'{1}'");
+    String alone = inlined(PostgresJournal.MARK_ALL, "1002");
+    try (Host host = host(1);
+        Connection connection = asHost();
+        Connection old = PostgresServer.shared().connect(database.database());
+        Statement backup = old.createStatement()) {
+      assertThat(shared(host.store()).held()).containsExactly(1);
+      List<Long> before = pages(connection, fence, mark, alone);
+      old.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+      old.setAutoCommit(false);
+      backup.execute("SELECT FROM shard");
+      for (int number = 1; number <= 1_000; number++) {
+        Host.await(shared(host.store()).mark(List.of(1), number));
+      }
+      List<Long> after = pages(connection, fence, mark, alone);
+      for (int each = 0; each < before.size(); each++) {
+        assertThat(after.get(each)).isLessThan(2 * before.get(each));
+      }
+      old.rollback();
+    }
+  }
+
+  private static String inlined(String sql, String... parameters) {
+    String inlined = sql;
+    for (String parameter : parameters) {
+      inlined = inlined.replaceFirst("\\?", parameter);
+    }
+    return inlined;
+  }
+
+  /** How many pages statements read that a connection has sent before. */
+  private static List<Long> pages(Connection connection, String... statements) throws SQLException {
+    List<Long> pages = new ArrayList<>();
+    connection.setAutoCommit(false);
+    try (Statement statement = connection.createStatement()) {
+      for (String sql : statements) {
+        statement.execute(sql);
+        connection.rollback();
+        StringBuilder plan = new StringBuilder();
+        try (ResultSet rows = statement.executeQuery("EXPLAIN (ANALYZE, BUFFERS) " + sql)) {
+          while (rows.next()) {
+            plan.append(rows.getString(1)).append('\n');
+          }
+        }
+        connection.rollback();
+        pages.add(PlansContract.pages(plan.toString()));
+      }
+    }
+    return pages;
   }
 
   private void expire() {

@@ -136,9 +136,9 @@ class ClusterOperationsTest {
     Runs runs = members.get(0).host().runs();
     eventually(() -> runs.count(RunQuery.ALL, 100).toCompletableFuture().join() == RUNS);
     String name = PostgresServer.database(database);
-    eventually(() -> number(name, "SELECT max(mark) FROM shard") == number(name, NEWEST));
+    eventually(() -> number(name, "SELECT max(mark) FROM shard_mark") == number(name, NEWEST));
     // As if the hosts had not listed them yet.
-    server.execute(name, "DELETE FROM directory", "UPDATE shard SET mark = 0");
+    server.execute(name, "DELETE FROM directory", "UPDATE shard_mark SET mark = 0");
 
     for (Member member : members) {
       WhatIf changed = WhatIf.of(TestFlows.trip()).since(since);
