@@ -133,13 +133,14 @@ final class PostgresSchema {
                 PRIMARY KEY (persistence_id, sequence_number)
               )
               """,
+                      // Searches walk past the latest deleted tags until these are vacuumed.
                       """
               CREATE TABLE event_tag (
                 event_id bigint NOT NULL,
                 slice smallint NOT NULL,
                 tag text COLLATE "C" NOT NULL,
                 PRIMARY KEY (event_id, tag)
-              )
+              ) WITH (autovacuum_vacuum_scale_factor = 0.02)
               """,
                       // A foreign key would cost a check per inserted or deleted record. The
                       // trigger
