@@ -18,6 +18,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import java.time.Duration;
 import java.time.Instant;
@@ -25,7 +26,11 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -171,20 +176,37 @@ class ClusterThreadsTest extends ClusterOfHosts {
     String id = now(any().threads().create(wanted)).threadId();
     Message large = Message.user("x".repeat(256 * 1024));
     for (int i = 0; i < 16; i++) {
-      now(any().threads().post("ann", id, new Threads.NewMessage(large, List.of(), null)));
-      now(any().threads().settled("ann", id, Duration.ofSeconds(30)));
+      post(id, large, "large " + i);
     }
     for (int i = 0; i < 20; i++) {
-      now(
-          any()
-              .threads()
-              .post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
-      now(any().threads().settled("ann", id, Duration.ofSeconds(30)));
-      assertThat(now(any().threads().messages("ann", id, null, 1, 0, true)).messages())
+      post(id, Message.user("go"), "go " + i);
+      assertThat(
+              persistently(() -> any().threads().messages("ann", id, null, 1, 0, true)).messages())
           .singleElement()
           .extracting(message -> String.valueOf(message.content()))
           .asString()
           .contains("Counted", "whole ");
+    }
+  }
+
+  private void post(String thread, Message message, String key) {
+    Threads.NewMessage posted = new Threads.NewMessage(message, List.of(), key);
+    persistently(() -> any().threads().post("ann", thread, posted));
+    persistently(() -> any().threads().settled("ann", thread, Duration.ofSeconds(30)));
+  }
+
+  /** Hosts that have just joined still share out the sessions, so a client may have to repeat. */
+  private static <T> T persistently(Supplier<CompletionStage<T>> call) {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (true) {
+      try {
+        return now(call.get());
+      } catch (CompletionException e) {
+        boolean moved = e.getCause() instanceof ThreadException of && of.code().equals("moved");
+        if (!moved || System.nanoTime() - end > 0) {
+          throw e;
+        }
+      }
     }
   }
 
