@@ -72,7 +72,8 @@ public final class McpSessions {
 
   public String open(String principal, JsonNode capabilities) {
     Id id = Id.of(host.handles().mint(), capabilities);
-    keep(id.key(principal), id.text(), ClientState.declaring(capabilities));
+    // Not all that was declared: it may be large, and other hosts know only what is in the id.
+    keep(id.key(principal), id.text(), ClientState.declaring(id.capabilities()));
     return id.text();
   }
 

@@ -65,6 +65,22 @@ class McpSessionsTest {
   }
 
   @Test
+  void aSessionHasTheSameCapabilitiesOnEveryHostHoweverMuchItsClientDeclared() {
+    ObjectNode few = Json.object();
+    few.putObject("sampling");
+    ObjectNode many = few.deepCopy();
+    many.putObject("experimental");
+    for (int i = 0; i < 2_000; i++) {
+      many.withArrayProperty("a").addObject();
+    }
+
+    for (JsonNode capabilities : List.of(many, few, Json.object(), MissingNode.getInstance())) {
+      String session = sessions.open("ada", capabilities);
+      assertThat(sessions.require(session, "ada").capabilities).isEqualTo(declared(session));
+    }
+  }
+
+  @Test
   void theChoicesOfAClientAreKeptWhileItsStreamIsOpen() {
     String session = open();
     CompletableFuture<Void> first = new CompletableFuture<>();
