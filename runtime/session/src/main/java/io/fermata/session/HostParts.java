@@ -125,7 +125,7 @@ final class HostParts {
             builder.recorders, builder.recordersWithSecrets, catalog, settings.recorderBacklog());
     this.threads = HostThreads.start(settings, builder.handlers);
     this.directory = new SessionDirectory(store, encryption, builder.clock, this::wakeUp);
-    this.runs = new StoreRuns(store, directory, threads.replies());
+    this.runs = new StoreRuns(store, directory, threads.replies(), () -> {});
     this.gateway =
         new Gateway(
             settings,

@@ -10,13 +10,20 @@ import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.admin.ThreadException;
+import io.fermata.session.admin.Threads;
+import io.fermata.session.call.TaskRun;
+import io.fermata.session.call.TaskView;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.RootCauses;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -25,12 +32,17 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -314,6 +326,59 @@ class RacesTest {
     host.close();
     assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("shutting_down");
     host.close();
+  }
+
+  private static String refusal(Supplier<? extends CompletionStage<?>> asked) throws Exception {
+    Object said =
+        asked
+            .get()
+            .handle(
+                (reply, thrown) -> {
+                  ThreadException refused = RootCauses.find(thrown, ThreadException.class);
+                  return reply instanceof ToolReply told
+                      ? code(told)
+                      : refused == null ? List.of(String.valueOf(reply), thrown) : refused.code();
+                })
+            .toCompletableFuture()
+            .get(60, TimeUnit.SECONDS);
+    return said.toString();
+  }
+
+  @Test
+  void aClosedHostSaysShuttingDownToWhoeverAsksIt() throws Exception {
+    Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .flow(TestFlows.trip())
+            .agent(Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Heard."))))
+            .start();
+    ObjectNode start = Json.object().put("action", "start").put("intent", "to travel");
+    ToolCall starts = new ToolCall("trip", "ann", start, Json.object(), null);
+    ToolReply started = got(host.call(starts).toCompletableFuture());
+    String run = started.meta().at("/fermata~1run/runId").asText();
+    String thread =
+        host.threads()
+            .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of()))
+            .toCompletableFuture()
+            .get(60, TimeUnit.SECONDS)
+            .threadId();
+    ObjectNode status = Json.object().put("action", "status").put("threadId", thread);
+    ToolCall asksDesk = new ToolCall("desk", "ann", status, Json.object(), null);
+    TaskRun task = new TaskRun("ann", "trip", run);
+    host.close();
+
+    Map<String, Supplier<? extends CompletionStage<?>>> asked = new LinkedHashMap<>();
+    asked.put("thread", () -> host.threads().get("ann", thread));
+    asked.put("settled", () -> host.threads().settled("ann", thread, Duration.ofSeconds(60)));
+    asked.put("file", () -> host.threads().file("ann", thread, "/a"));
+    asked.put("run", () -> host.runs().status("trip", run));
+    asked.put("cancelled run", () -> host.runs().cancel("trip", run, "ops"));
+    asked.put("task", () -> host.tasks().view(task).thenApply(TaskView::reply));
+    asked.put("cancelled task", () -> host.tasks().cancel(task));
+    asked.put("agent", () -> host.call(asksDesk));
+    for (Map.Entry<String, Supplier<? extends CompletionStage<?>>> each : asked.entrySet()) {
+      assertThat(refusal(each.getValue())).as(each.getKey()).isEqualTo("shutting_down");
+    }
   }
 
   @Test

@@ -2,7 +2,9 @@ package io.fermata.session.host;
 
 import io.fermata.session.admin.Settings;
 import io.fermata.session.key.HandlerThreads;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.UnaryOperator;
 
 /**
@@ -12,8 +14,27 @@ import java.util.function.UnaryOperator;
  * @param replies complete replies
  * @param feeds deliver entries to subscribers
  */
-public record HostThreads(
-    ExecutorService handlers, ExecutorService replies, ExecutorService feeds) {
+public record HostThreads(ExecutorService handlers, ReplyThreads replies, ExecutorService feeds) {
+  /**
+   * Completes replies, also those of a closed host: to its callers, who need to know that it is
+   * closed, on their own threads.
+   */
+  public static final class ReplyThreads implements Executor {
+    private final ExecutorService threads;
+
+    ReplyThreads(ExecutorService threads) {
+      this.threads = threads;
+    }
+
+    @Override
+    public void execute(Runnable task) {
+      try {
+        threads.execute(task);
+      } catch (RejectedExecutionException e) {
+        task.run();
+      }
+    }
+  }
 
   /**
    * Starts them.
@@ -23,13 +44,13 @@ public record HostThreads(
   public static HostThreads start(Settings settings, UnaryOperator<ExecutorService> handlers) {
     return new HostThreads(
         handlers.apply(HandlerThreads.create(settings.handlerThreads(), "fermata-handler-")),
-        HandlerThreads.replies(),
+        new ReplyThreads(HandlerThreads.replies()),
         HandlerThreads.feeds());
   }
 
   public void stop() {
     handlers.shutdownNow();
-    replies.shutdown();
+    replies.threads.shutdown();
     feeds.shutdown();
   }
 }

@@ -13,14 +13,21 @@ import java.time.InstantSource;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 
-/** The runs of an open store, from its directory. */
-public record StoreRuns(OpenStore store, SessionDirectory directory, ExecutorService executor)
+/**
+ * The runs of an open store, from its directory.
+ *
+ * @param stop stops the executor
+ */
+public record StoreRuns(
+    OpenStore store, SessionDirectory directory, Executor executor, Runnable stop)
     implements Runs.Opened {
   /** Opens a store only for its runs. */
   public static StoreRuns open(Store store, Encryption encryption) {
     OpenStore open = store.open();
+    ExecutorService replies = HandlerThreads.replies();
     StoreRuns runs =
         new StoreRuns(
             open,
@@ -29,7 +36,8 @@ public record StoreRuns(OpenStore store, SessionDirectory directory, ExecutorSer
                 encryption,
                 InstantSource.system(),
                 threads -> CompletableFuture.completedFuture(null)),
-            HandlerThreads.replies());
+            replies,
+            replies::shutdown);
     try {
       Stages.now(runs.directory.caughtUp());
       return runs;
@@ -77,7 +85,7 @@ public record StoreRuns(OpenStore store, SessionDirectory directory, ExecutorSer
   @Override
   public void close() {
     directory.close(false);
-    executor.shutdown();
+    stop.run();
     store.close();
   }
 }
