@@ -74,6 +74,9 @@ public final class Fermata implements ToolHost, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Fermata.class);
   private static final Duration DRAIN = Duration.ofSeconds(30);
 
+  /** The minimum time for recorders to receive what is pending. */
+  private static final long MIN_RECORDERS_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   /** The timeout for callers that are handed back. */
   private static final Duration HAND_BACK = Duration.ofSeconds(2);
 
@@ -347,12 +350,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * notifications to recorders.
    *
    * @param timeout how long to wait; then callers are {@linkplain #handBack handed back}, and
-   *     running work is cancelled and resumed by the next host
+   *     running work is cancelled and resumed by the next host. Recorders get what is left of it,
+   *     but at least a second
    */
   public void close(Duration timeout) {
     if (!host.closed.compareAndSet(false, true)) {
       return;
     }
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout.toMillis());
     host.subscriptions.endAll();
     // Other hosts send calls to the sessions here until these have moved.
     boolean moves = host.cluster != null && host.cluster.hasOthers();
@@ -369,7 +374,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
     try {
       stop(() -> host.directory.close(nothingLeft));
     } finally {
-      host.recorders.close(DRAIN.toMillis());
+      long left = Math.max(MIN_RECORDERS_NANOS, end - System.nanoTime());
+      host.recorders.close(TimeUnit.NANOSECONDS.toMillis(left));
     }
   }
 

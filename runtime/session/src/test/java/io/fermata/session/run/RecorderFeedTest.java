@@ -27,6 +27,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.observe.Delivery;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -263,6 +264,39 @@ class RecorderFeedTest {
     // One was being delivered and three waited.
     assertThat(runs).hasSize(4);
     assertThat(lost.stream().mapToLong(Long::longValue).sum()).isEqualTo(6);
+  }
+
+  /** How long it takes to close a host with a recorder that hangs. */
+  private long nanosToClose(Duration timeout) throws InterruptedException {
+    CountDownLatch hangs = new CountDownLatch(1);
+    CountDownLatch free = new CountDownLatch(1);
+    Recorder stuck =
+        new Recorder() {
+          @Override
+          public void onEntry(ObservedEntry entry) {
+            hangs.countDown();
+            try {
+              free.await();
+            } catch (InterruptedException e) {
+              Thread.currentThread().interrupt();
+            }
+          }
+        };
+    Fermata host = host(stuck).start();
+    call(host, "closed within " + timeout, "start");
+    assertThat(hangs.await(60, TimeUnit.SECONDS)).isTrue();
+    long began = System.nanoTime();
+    host.close(timeout);
+    long took = System.nanoTime() - began;
+    free.countDown();
+    return took;
+  }
+
+  @Test
+  void aHostThatIsClosedWithinASecondDoesNotWaitForARecorderThatHangs()
+      throws InterruptedException {
+    assertThat(2 * nanosToClose(Duration.ofSeconds(1)))
+        .isLessThan(nanosToClose(Duration.ofSeconds(10)));
   }
 
   @Test
