@@ -195,7 +195,8 @@ final class HostParts {
             catalog,
             gateway,
             this::erase,
-            threads.replies());
+            threads.replies(),
+            closed::get);
     this.outside =
         new HostOutside.Services(
             agentThreads,

@@ -14,6 +14,8 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkException;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
@@ -329,19 +331,21 @@ class RacesTest {
   }
 
   private static String refusal(Supplier<? extends CompletionStage<?>> asked) throws Exception {
-    Object said =
+    CompletionStage<String> said =
         asked
             .get()
             .handle(
                 (reply, thrown) -> {
                   ThreadException refused = RootCauses.find(thrown, ThreadException.class);
-                  return reply instanceof ToolReply told
-                      ? code(told)
-                      : refused == null ? List.of(String.valueOf(reply), thrown) : refused.code();
-                })
-            .toCompletableFuture()
-            .get(60, TimeUnit.SECONDS);
-    return said.toString();
+                  ForkException unforked = RootCauses.find(thrown, ForkException.class);
+                  if (reply instanceof ToolReply told) {
+                    return code(told);
+                  } else if (unforked != null) {
+                    return unforked.code();
+                  }
+                  return refused == null ? reply + " or " + thrown : refused.code();
+                });
+    return said.toCompletableFuture().get(60, TimeUnit.SECONDS);
   }
 
   @Test
@@ -373,6 +377,8 @@ class RacesTest {
     asked.put("file", () -> host.threads().file("ann", thread, "/a"));
     asked.put("run", () -> host.runs().status("trip", run));
     asked.put("cancelled run", () -> host.runs().cancel("trip", run, "ops"));
+    asked.put("entries", () -> host.runs().entries("trip", run, 0, 10));
+    asked.put("fork", () -> host.runs().fork("trip", run, 2, ForkOptions.sandbox()));
     asked.put("task", () -> host.tasks().view(task).thenApply(TaskView::reply));
     asked.put("cancelled task", () -> host.tasks().cancel(task));
     asked.put("agent", () -> host.call(asksDesk));

@@ -10,6 +10,7 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.persistence.spi.Deleted;
@@ -38,6 +39,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -52,6 +54,7 @@ import org.slf4j.LoggerFactory;
  * @param listed what the store lists
  * @param eraser erases what a host erases
  * @param threads may block
+ * @param closed whether the host is closed, whose threads that read journals stop
  */
 public record HostRuns(
     Runs listed,
@@ -62,7 +65,8 @@ public record HostRuns(
     FlowCatalog catalog,
     Gateway gateway,
     Function<Erasure, CompletionStage<Erased>> eraser,
-    Executor threads)
+    Executor threads,
+    BooleanSupplier closed)
     implements Runs {
   private static final Logger LOG = LoggerFactory.getLogger(HostRuns.class);
 
@@ -91,6 +95,10 @@ public record HostRuns(
 
   @Override
   public CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
+    if (closed.getAsBoolean()) {
+      Outcome.Failure closing = HostError.SHUTTING_DOWN.failure();
+      return CompletableFuture.failedFuture(new ThreadException(closing.code(), closing.message()));
+    }
     return accounts.read(flow, runId, after, limit);
   }
 
@@ -113,6 +121,10 @@ public record HostRuns(
 
   @Override
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
+    if (closed.getAsBoolean()) {
+      Outcome.Failure closing = HostError.SHUTTING_DOWN.failure();
+      return CompletableFuture.failedFuture(new ForkException(closing.code(), closing.message()));
+    }
     return forks
         .fork(flow, runId, entry, options, refusal -> refused(flow, runId, refusal))
         .thenApplyAsync(this::withoutSecrets, threads);
