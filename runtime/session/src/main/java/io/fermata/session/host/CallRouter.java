@@ -32,6 +32,7 @@ public record CallRouter(
     Telemetry telemetry,
     BooleanSupplier closed) {
   private static final String INVALID_UPDATES = ErrorCode.INVALID_UPDATES.wireName();
+  private static final String STILL_WORKING = HostError.STILL_WORKING.wireName();
 
   public CompletionStage<ToolReply> call(ToolCall call, Consumer<ToolProgress> progress) {
     ReplyMode mode = call.takesTask() ? catalog.replyMode(call.tool()) : ReplyMode.WAITS;
@@ -63,7 +64,14 @@ public record CallRouter(
         .whenComplete(
             (reply, thrown) ->
                 activity.end(
-                    reply == null ? Activity.End.of(Activity.End.FAILED) : Activity.End.of(reply)));
+                    reply == null ? Activity.End.of(Activity.End.FAILED) : end(mode, reply)));
+  }
+
+  /** That the run still works is no error of a call that was only to begin it. */
+  private static Activity.End end(ReplyMode mode, ToolReply reply) {
+    Activity.End end = Activity.End.of(reply);
+    boolean begun = mode != ReplyMode.WAITS && STILL_WORKING.equals(end.code());
+    return begun ? end.begun() : end;
   }
 
   private CompletionStage<ToolReply> routed(

@@ -64,6 +64,11 @@ public interface Activity {
           reply.meta().path("fermata/run").path("version").intValue());
     }
 
+    /** The end of a call whose run works on, which is all that its caller wanted. */
+    public End begun() {
+      return new End("working", null, run, version);
+    }
+
     public boolean good() {
       return code == null && !status.equals(FAILED) && !status.equals(CANCELLED);
     }

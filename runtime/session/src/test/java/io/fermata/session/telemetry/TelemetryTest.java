@@ -401,6 +401,28 @@ class TelemetryTest {
     assertThat(registry.find("fermata.sessions.awake").gauge()).isNull();
   }
 
+  @Test
+  void aCallThatOnlyBeginsARunIsNoErrorWhileTheRunWorks() throws Exception {
+    Flow<Order> slow =
+        Flow.of("order", Order.class)
+            .description("Orders food.")
+            .longRunning()
+            .actAsync("pay", run -> new CompletableFuture<>())
+            .edge(START, "pay")
+            .edge("pay", END)
+            .compile();
+    try (Fermata host = host(Store.memory(), slow)) {
+      ObjectNode begin = Json.object().put("action", "start").put("intent", "is hungry");
+      ToolCall call = new ToolCall("order", "ann", begin, Json.object(), "conversation");
+      assertThat(host.call(call.takingTask(true), progress -> {}).toCompletableFuture().join())
+          .matches(ToolReply::task);
+
+      awaitThat(() -> registry.find("fermata.calls").tag("status", "working").timer() != null);
+      assertThat(registry.find("fermata.calls").tag("code", "still_working").timer()).isNull();
+      host.crash();
+    }
+  }
+
   private long calls(String tag, String value) {
     return registry.get("fermata.calls").tags("tool", "order", tag, value).timer().count();
   }
