@@ -97,17 +97,22 @@ public final class DirectoryWrites implements Consumer<List<String>> {
       write(journal, before.getOrDefault(journal.entityId(), Set.of()), writes);
     }
     Stages.all(writes);
-    List<CompletionStage<Boolean>> changed = new ArrayList<>();
-    for (JournalRuns journal : found) {
-      changed.add(journals.lastSeq(journal.entityId()).thenApply(seq -> seq != journal.seq()));
-    }
+    List<CompletionStage<Long>> last =
+        found.stream().map(journal -> journals.lastSeq(journal.entityId())).toList();
+    List<CompletionStage<?>> removals = new ArrayList<>();
     for (int i = 0; i < found.size(); i++) {
-      if (Stages.now(changed.get(i))) {
-        JournalRuns journal = found.get(i);
-        changing.put(
-            journal.entityId(), listed(journal).map(RunRow::id).collect(Collectors.toSet()));
+      JournalRuns journal = found.get(i);
+      long seq = Stages.now(last.get(i));
+      if (seq != journal.seq()) {
+        Set<String> ids = listed(journal).map(RunRow::id).collect(Collectors.toSet());
+        changing.put(journal.entityId(), ids);
+        if (seq == 0) {
+          // What was erased meanwhile is not to be listed until the other journals are read.
+          ids.forEach(id -> removals.add(directory.remove(id)));
+        }
       }
     }
+    Stages.all(removals);
     between.run();
   }
 

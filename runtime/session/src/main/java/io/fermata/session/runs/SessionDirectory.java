@@ -106,6 +106,9 @@ public final class SessionDirectory {
   /** Those who wait until what is pending has been written. */
   private final Queue<CompletableFuture<Void>> awaiting = new ConcurrentLinkedQueue<>();
 
+  /** What is done before anything pending is written, also between the pages of a rebuild. */
+  private final Queue<Runnable> first = new ConcurrentLinkedQueue<>();
+
   private final AtomicBoolean lagging = new AtomicBoolean(true);
   private final AtomicLong reported = new AtomicLong();
   private final ScheduledExecutorService thread =
@@ -255,9 +258,23 @@ public final class SessionDirectory {
     lagging.set(true);
   }
 
-  /** Drops the pending changes of sessions that are to be erased. */
+  /**
+   * Drops the pending changes of sessions that are to be erased. It does not wait for a rebuild or
+   * a catch up: what these have read is written before, and read again if it is erased meanwhile.
+   */
   public CompletionStage<Void> forget(Predicate<String> entityIds) {
-    return CompletableFuture.runAsync(() -> drop(entityIds), thread);
+    return CompletableFuture.runAsync(
+        () -> drop(entityIds),
+        work -> {
+          first.add(work);
+          thread.execute(this::doFirst);
+        });
+  }
+
+  private void doFirst() {
+    for (Runnable work = first.poll(); work != null; work = first.poll()) {
+      work.run();
+    }
   }
 
   private void drop(Predicate<String> entityIds) {
@@ -314,6 +331,7 @@ public final class SessionDirectory {
   }
 
   private void enter() {
+    doFirst();
     List<CompletableFuture<Void>> awaited = new ArrayList<>();
     while (awaiting.peek() != null) {
       awaited.add(awaiting.remove());

@@ -394,7 +394,7 @@ class RunsTest {
               InstantSource.system(),
               () -> {});
       caught.accept(List.of(journal));
-      assertThat(now(open.directory().get(RunRow.id("order", id)))).isPresent();
+      assertThat(now(open.directory().get(RunRow.id("order", id)))).isEmpty();
       caught.settle();
       assertThat(now(open.directory().get(RunRow.id("order", id)))).isEmpty();
     }

@@ -16,6 +16,7 @@ import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
+import io.fermata.session.admin.Runs;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Encryption;
 import java.io.IOException;
@@ -24,6 +25,7 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -31,6 +33,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -52,6 +55,7 @@ class SessionDirectoryTest {
   private final OpenStore store;
   private final SessionDirectory directory;
   private final List<String> read = new CopyOnWriteArrayList<>();
+  private final Map<String, CompletableFuture<Void>> held = new ConcurrentHashMap<>();
   private Function<DirectoryEntry, CompletionStage<?>> put;
 
   SessionDirectoryTest(@TempDir Path folder) {
@@ -80,8 +84,8 @@ class SessionDirectoryTest {
   }
 
   /**
-   * The store, whose directory does what the test says when something is entered. It pages what was
-   * written, and notes which journals are read.
+   * The store, whose directory does what the test says when something is entered. It pages journals
+   * and what was written, notes which journals are read, and lets reads wait that the test holds.
    */
   private OpenStore watched() {
     Directory real = store.directory();
@@ -103,8 +107,16 @@ class SessionDirectoryTest {
                 return directory;
               } else if (method.getName().equals("written")) {
                 arguments[1] = 2;
-              } else if (method.getName().equals("read")) {
-                read.add((String) arguments[0]);
+              } else if (method.getName().equals("journals") && arguments.length == 2) {
+                arguments[1] = 2;
+              } else if (method.getName().equals("read") && arguments.length == 3) {
+                String journal = (String) arguments[0];
+                read.add(journal);
+                CompletableFuture<Void> waits = held.get(journal);
+                if (waits != null) {
+                  return waits.thenCompose(
+                      released -> store.read(journal, (Long) arguments[1], (Integer) arguments[2]));
+                }
               }
               return invoke(() -> method.invoke(store, arguments));
             });
@@ -367,5 +379,61 @@ class SessionDirectoryTest {
     now(shared.caughtUp());
     assertThat(read).containsExactlyInAnyOrderElementsOf(others);
     shared.stop();
+  }
+
+  /** Reads of it wait from now on, until what is returned is completed. */
+  private CompletableFuture<Void> hold(RunRow row) {
+    CompletableFuture<Void> released = new CompletableFuture<>();
+    held.put(RunRow.session(row.id()), released);
+    return released;
+  }
+
+  private void soonIsRead(RunRow row) throws InterruptedException {
+    eventually(() -> read.contains(RunRow.session(row.id())));
+  }
+
+  @Test
+  void whatIsErasedWhileTheListIsRebuiltIsGoneBeforeTheRebuildHasEnded() throws Exception {
+    rows.sort(Comparator.comparing(row -> RunRow.session(row.id())));
+    RunRow erased = rows.get(1);
+    String session = RunRow.session(erased.id());
+    CompletableFuture<Void> first = hold(rows.get(0));
+    CompletableFuture<Void> third = hold(rows.get(2));
+    read.clear();
+    CompletableFuture<Runs.Rebuilt> rebuilt = directory.rebuild().toCompletableFuture();
+    soonIsRead(rows.get(0));
+    directory.runChanged(erased, false);
+    CompletionStage<Void> forgotten = directory.forget(session::equals);
+    first.complete(null);
+    now(forgotten);
+    now(store.delete(List.of(session)));
+    assertThat(rebuilt).isNotDone();
+    assertThat(entered()).containsExactly(rows.get(0).id());
+
+    third.complete(null);
+    assertThat(now(rebuilt)).isEqualTo(new Runs.Rebuilt(RUNS, RUNS, 0));
+    assertThat(entered()).hasSize(RUNS - 1).doesNotContain(erased.id());
+  }
+
+  @Test
+  void whatIsErasedAfterItWasReadIsUnlistedBeforeTheRebuildHasEnded() throws Exception {
+    rows.sort(Comparator.comparing(row -> RunRow.session(row.id())));
+    RunRow erased = rows.get(1);
+    String session = RunRow.session(erased.id());
+    Directory real = store.directory();
+    put =
+        entry ->
+            entry.persistenceId().equals(erased.id())
+                ? store.delete(List.of(session)).thenCompose(deleted -> real.put(entry))
+                : real.put(entry);
+    CompletableFuture<Void> third = hold(rows.get(2));
+    read.clear();
+    CompletableFuture<Runs.Rebuilt> rebuilt = directory.rebuild().toCompletableFuture();
+    soonIsRead(rows.get(2));
+    assertThat(entered()).containsExactly(rows.get(0).id());
+
+    third.complete(null);
+    now(rebuilt);
+    assertThat(entered()).hasSize(RUNS - 1).doesNotContain(erased.id());
   }
 }
