@@ -15,6 +15,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -65,7 +66,10 @@ public final class FaultyStore implements StoreSource {
   private boolean disconnected;
   private double share;
   private Random random = new Random(0);
-  private @Nullable CompletableFuture<@Nullable Void> held;
+
+  /** While writes stall: what each of them waits for, in the order in which they came. */
+  private @Nullable Queue<CompletableFuture<@Nullable Void>> held;
+
   private @Nullable String damage;
 
   private FaultyStore(Store inner) {
@@ -96,18 +100,18 @@ public final class FaultyStore implements StoreSource {
 
   /** Writes stall from now on: they neither succeed nor fail until {@link #releaseWrites}. */
   public synchronized void holdWrites() {
-    held = held == null ? new CompletableFuture<>() : held;
+    held = held == null ? new ArrayDeque<>() : held;
   }
 
   /** What was held is written, in its order. */
   public void releaseWrites() {
-    CompletableFuture<@Nullable Void> waiting;
+    Queue<CompletableFuture<@Nullable Void>> waiting;
     synchronized (this) {
       waiting = held;
       held = null;
     }
     if (waiting != null) {
-      waiting.complete(null);
+      waiting.forEach(write -> write.complete(null));
     }
   }
 
@@ -158,8 +162,8 @@ public final class FaultyStore implements StoreSource {
       List<SerializedEntry> write,
       Supplier<CompletionStage<@Nullable Void>> appending) {
     CrashPoint.Timing timing;
-    CompletableFuture<@Nullable Void> gate;
-    Fault fault;
+    Supplier<CompletionStage<@Nullable Void>> failing;
+    CompletionStage<@Nullable Void> waiting;
     synchronized (this) {
       StoreException unreachable = unreachable(of);
       if (unreachable != null) {
@@ -171,13 +175,12 @@ public final class FaultyStore implements StoreSource {
         of.over = true;
         return CompletableFuture.failedFuture(killed());
       }
-      gate = held;
-      fault = session ? next() : null;
+      Fault fault = session ? next() : null;
+      failing = () -> append(fault, appending);
+      waiting = held == null ? null : released(held).thenCompose(released -> reach(of, failing));
     }
     CrashPoint at = crash;
-    Supplier<CompletionStage<@Nullable Void>> failing = () -> append(fault, appending);
-    CompletionStage<@Nullable Void> appended =
-        gate == null ? counted(failing) : gate.thenCompose(released -> reach(of, failing));
+    CompletionStage<@Nullable Void> appended = waiting == null ? counted(failing) : waiting;
     return appended.thenApply(
         done -> {
           at.written(write);
@@ -187,6 +190,13 @@ public final class FaultyStore implements StoreSource {
           }
           return null;
         });
+  }
+
+  private static CompletableFuture<@Nullable Void> released(
+      Queue<CompletableFuture<@Nullable Void>> held) {
+    CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
+    held.add(released);
+    return released;
   }
 
   private @Nullable Fault next() {

@@ -304,6 +304,30 @@ final class FaultyStoreTest {
     }
   }
 
+  @Test
+  void writesOfTwoSessionsThatWereHeldAreStoredInTheOrderInWhichTheyCame() {
+    FaultyStore store = FaultyStore.of(Store.memory());
+    List<String> stored = new CopyOnWriteArrayList<>();
+    store.holdWrites();
+    List<CompletionStage<?>> writes =
+        Stream.of("trip|first", "trip|second", "trip|third")
+            .<CompletionStage<?>>map(
+                session ->
+                    store.append(
+                        store.life(),
+                        session,
+                        List.of(),
+                        () -> {
+                          stored.add(session);
+                          return CompletableFuture.completedFuture(null);
+                        }))
+            .toList();
+    assertThat(stored).isEmpty();
+    store.releaseWrites();
+    writes.forEach(FaultyStoreTest::now);
+    assertThat(stored).containsExactly("trip|first", "trip|second", "trip|third");
+  }
+
   record Heard(@Computed String word) {}
 
   @Test
