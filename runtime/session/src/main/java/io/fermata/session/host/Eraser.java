@@ -180,8 +180,8 @@ public record Eraser(
               throw new CompletionException(
                   thrown instanceof TimeoutException
                       ? new IllegalStateException(
-                          "A session did not stop in time, so nothing was erased; erase"
-                              + " it again when the store is available",
+                          "A session did not stop in time, so nothing was changed; try again"
+                              + " when the store is available",
                           thrown)
                       : thrown);
             });
