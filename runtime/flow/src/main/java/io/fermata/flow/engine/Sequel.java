@@ -98,7 +98,7 @@ final class Sequel {
   private void keep(Event event, Tagging tagging) {
     if (event instanceof Event.Answered answered) {
       answered.values().forEach(this::answered);
-      passes += passes(answered) ? 1 : 0;
+      passes += answered.acknowledged() != null || answered.left() != null ? 1 : 0;
     } else if (event instanceof Event.Reset reset) {
       reset.corrected().forEach(this::answered);
     } else if (event instanceof Event.Signalled signalled) {
@@ -117,11 +117,6 @@ final class Sequel {
       sleeps++;
       missed.add(passed.place().node());
     }
-  }
-
-  private static boolean passes(Event event) {
-    return event instanceof Event.Answered answered
-        && (answered.acknowledged() != null || answered.left() != null);
   }
 
   private void answered(String field, JsonNode value) {
@@ -251,10 +246,8 @@ final class Sequel {
 
   /** Nobody has seen what came by itself: the first look only shows it, and the next one passes. */
   private boolean pass() {
-    int before = events.size();
-    boolean happened = happen(new Input.Continue(Json.object(), at));
-    passes -= events.subList(before, events.size()).stream().anyMatch(Sequel::passes) ? 1 : 0;
-    return happened;
+    passes -= program.unseen(state) ? 0 : 1;
+    return happen(new Input.Continue(Json.object(), at));
   }
 
   private void answer(ObjectNode updates, String field) {

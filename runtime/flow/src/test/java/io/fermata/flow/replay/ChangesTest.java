@@ -126,6 +126,42 @@ class ChangesTest {
         .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask_seats", "seats"));
   }
 
+  private Flow<Order> forked(boolean works) {
+    return Flow.of("order", Order.class)
+        .description("Sells seats.")
+        .act("calculate", run -> {})
+        .ask("ask_boss", q -> q.question("boss", "Who approves?", QuestionOptions::optional))
+        .act("sum", run -> {})
+        .fork(START, f -> f.branch("calculate").branch("ask_boss").join("sum"))
+        .decide(
+            "calculate",
+            d ->
+                d.when(
+                        "it works",
+                        state -> {
+                          if (!works) {
+                            throw new IllegalStateException("It does not work.");
+                          }
+                          return true;
+                        })
+                    .to("sum")
+                    .otherwise("sum"))
+        .edge("ask_boss", "sum")
+        .edge("sum", END)
+        .compile();
+  }
+
+  @Test
+  void aPartedRunThatHaltsBesideAPassedQuestionIsFollowedToItsHaltAndNoFurther() {
+    Driver run = new Driver(forked(true));
+    assertThat(Driver.asked(run.start())).containsExactly("boss");
+    assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
+
+    assertThat(Replay.of(forked(false), journal(run)).changes())
+        .extracting(Change::kind)
+        .contains(Kind.OUTCOME);
+  }
+
   @Test
   void anotherDecisionHasItsRulesAndWhatTheyLookedAt() {
     Replay replay = Replay.of(order(3, "#", 1), small());
