@@ -324,6 +324,10 @@ public final class ThreadsApi extends JsonApi {
     if (given == null) {
       return env;
     }
+    if (given.size() > MAX_ENV_MEMBERS) {
+      wrong.put("env", "has at most " + MAX_ENV_MEMBERS + " members");
+      return env;
+    }
     given.forEach(
         (property, value) -> {
           String field = "env." + RpcException.abbreviate(property);
@@ -339,9 +343,6 @@ public final class ThreadsApi extends JsonApi {
           }
           env.put(property, value == null ? "" : value);
         });
-    if (env.size() > MAX_ENV_MEMBERS) {
-      wrong.put("env", "has at most " + MAX_ENV_MEMBERS + " members");
-    }
     return env;
   }
 
