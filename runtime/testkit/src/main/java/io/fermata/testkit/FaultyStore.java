@@ -70,6 +70,7 @@ public final class FaultyStore implements StoreSource {
   /** While writes stall: what each of them waits for, in the order in which they came. */
   private @Nullable Queue<CompletableFuture<@Nullable Void>> held;
 
+  private boolean holdsEntry;
   private @Nullable String damage;
 
   private FaultyStore(Store inner) {
@@ -109,10 +110,16 @@ public final class FaultyStore implements StoreSource {
     synchronized (this) {
       waiting = held;
       held = null;
+      holdsEntry = false;
     }
     if (waiting != null) {
       waiting.forEach(write -> write.complete(null));
     }
+  }
+
+  /** Whether an entry of a session is held. */
+  synchronized boolean holdsEntry() {
+    return holdsEntry;
   }
 
   /** From now on nothing can be read or written. */
@@ -177,6 +184,7 @@ public final class FaultyStore implements StoreSource {
       }
       Fault fault = session ? next() : null;
       failing = () -> append(fault, appending);
+      holdsEntry |= held != null && session;
       waiting = held == null ? null : released(held).thenCompose(released -> reach(of, failing));
     }
     CrashPoint at = crash;

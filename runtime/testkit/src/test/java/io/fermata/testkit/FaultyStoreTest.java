@@ -24,6 +24,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.EffectOptions;
+import io.fermata.flow.action.Run;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.StepEffect;
@@ -374,6 +375,58 @@ final class FaultyStoreTest {
       compared.countDown();
       ToolReply end = started.toCompletableFuture().get(30, TimeUnit.SECONDS);
       assertThat(end.structured().at("/result/word").asText()).isEqualTo("first");
+    }
+  }
+
+  @Test
+  void aRunCompletesWhoseStepStreamsMuchWhileTheEntryOfAnotherBranchIsBeingStored()
+      throws Exception {
+    CompletableFuture<Run<Heard>> searches = new CompletableFuture<>();
+    CompletableFuture<Void> searched = new CompletableFuture<>();
+    Flow<Heard> flow =
+        Flow.of("heard", Heard.class)
+            .description("Waits for a word.")
+            .act("begin", run -> {}, EffectOptions::idempotent)
+            .waitFor("await_word", "word", "word")
+            .actAsync(
+                "search",
+                run -> {
+                  searches.complete(run);
+                  return searched;
+                })
+            .act("done", run -> {}, EffectOptions::idempotent)
+            .fork("begin", f -> f.branch("await_word").branch("search").join("done"))
+            .edge(START, "begin")
+            .edge("await_word", "done")
+            .edge("search", "done")
+            .edge("done", END)
+            .result(state -> state)
+            .compile();
+    List<String> pieces = IntStream.range(0, 5_000).mapToObj(i -> i + " ").toList();
+    StringBuffer got = new StringBuffer();
+    try (SessionProbe probe = SessionProbe.of(flow)) {
+      ObjectNode start = Json.object().put("action", "start").put("intent", "listens");
+      CompletionStage<ToolReply> started =
+          probe
+              .host()
+              .call(
+                  new ToolCall("heard", "ann", start, Json.object(), null),
+                  progress -> got.append(progress.piece()));
+      Run<Heard> searching = searches.get(30, TimeUnit.SECONDS);
+      probe.holdWrites();
+      CompletableFuture<ToolReply> signalled =
+          probe
+              .host()
+              .signal("heard", searching.id(), "word", "first", "first")
+              .toCompletableFuture();
+      await(() -> probe.store().holdsEntry());
+      pieces.forEach(searching::stream);
+      searched.complete(null);
+      probe.releaseWrites();
+      signalled.get(30, TimeUnit.SECONDS);
+      ToolReply end = started.toCompletableFuture().get(30, TimeUnit.SECONDS);
+      assertThat(end.structured().at("/result/word").asText()).isEqualTo("first");
+      assertThat(got.toString()).isEqualTo(String.join("", pieces));
     }
   }
 

@@ -1,6 +1,7 @@
 package io.fermata.session.actor;
 
 import io.fermata.flow.event.Effect;
+import io.fermata.session.call.ToolProgress;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
@@ -15,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +36,12 @@ public final class Effects<F extends Effect, R> {
   /** Performs the effects of a program. */
   public interface Performer<F extends Effect, R> {
 
-    /** Performs an effect, on a thread that it may block. */
-    CompletionStage<R> perform(F effect);
+    /**
+     * Performs an effect, on a thread that it may block.
+     *
+     * @param progress gets what it publishes while it runs, on any thread
+     */
+    CompletionStage<R> perform(F effect, Consumer<ToolProgress> progress);
 
     /** The result of an effect whose handler threw. */
     R failed(F effect, Throwable thrown);
@@ -70,12 +76,15 @@ public final class Effects<F extends Effect, R> {
 
     private volatile @Nullable R result;
 
+    private final Pieces pieces = new Pieces();
+
     private Running(F effect, @Nullable Long sleepsUntil) {
       this.effect = effect;
       this.sleepsUntil = sleepsUntil;
     }
 
     private void cancel() {
+      pieces.close();
       if (task != null && result == null) {
         // Before the handler reports what the interruption did to it.
         activity.end(Activity.End.of(Activity.End.CANCELLED));
@@ -113,12 +122,18 @@ public final class Effects<F extends Effect, R> {
 
   // --- across the life of its actor ------------------------------------------------------------
 
+  /** The session has no actor, and those who listened to its effects have their replies. */
+  void mute() {
+    running.values().forEach(each -> each.pieces.close());
+  }
+
   /** The session has a new actor, which knows only what is journaled. */
   void moveTo(ActorRef<SessionCommand> next, TimerScheduler<SessionCommand> itsTimers) {
     session = next;
     timers = itsTimers;
     running.values().removeIf(each -> each.task == null && each.result == null);
     running.values().forEach(each -> each.delivered = false);
+    running.values().forEach(each -> each.pieces.open());
   }
 
   /** Delivers the results that were not journaled, and keeps the timeouts of what still runs. */
@@ -162,10 +177,6 @@ public final class Effects<F extends Effect, R> {
   /** Whether no handler is running; retries may still be scheduled. */
   boolean noneRunning() {
     return running.values().stream().allMatch(each -> each.task == null || each.delivered);
-  }
-
-  boolean isRunning(String key) {
-    return running.containsKey(key);
   }
 
   /** Cancels effects that the program no longer wants. Returns those that are not running yet. */
@@ -247,7 +258,7 @@ public final class Effects<F extends Effect, R> {
     try (Activity.Entered here = activity.enter();
         LogLabels labels = performer.labels(each.effect)) {
       performer
-          .perform(each.effect)
+          .perform(each.effect, piece -> publish(key, each, piece))
           .whenComplete(
               (result, thrown) ->
                   end(
@@ -257,6 +268,12 @@ public final class Effects<F extends Effect, R> {
                       thrown == null ? result : performer.failed(each.effect, thrown)));
     } catch (Throwable thrown) { // an Error of a handler must not leave its program waiting
       end(key, each, performer, performer.failed(each.effect, thrown));
+    }
+  }
+
+  private void publish(String key, Running<F, R> each, ToolProgress piece) {
+    if (each.pieces.add(piece)) {
+      session.tell(new SessionCommand.Progressed(key));
     }
   }
 
@@ -282,7 +299,13 @@ public final class Effects<F extends Effect, R> {
         timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST);
   }
 
-  // --- results ---------------------------------------------------------------------------------
+  // --- progress and results --------------------------------------------------------------------
+
+  /** What an effect has published since the last time; nothing if it is cancelled. */
+  List<ToolProgress> progress(String key) {
+    Running<F, R> each = running.get(key);
+    return each == null ? List.of() : each.pieces.fetch();
+  }
 
   /** Delivers a result; null if it was cancelled, or is delivered already. */
   @Nullable Ended<F, R> ended(String key) {
@@ -296,7 +319,10 @@ public final class Effects<F extends Effect, R> {
     return new Ended<>(each.effect, result);
   }
 
-  /** Ends an effect that takes too long: its thread is interrupted, its own result ignored. */
+  /**
+   * Ends an effect that takes too long: its thread is interrupted, its own result ignored. Null if
+   * it has its result, which {@link #ended} delivers.
+   */
   @Nullable F expire(String key) {
     Running<F, R> each = running.get(key);
     if (each == null || each.delivered || each.result != null) {

@@ -10,6 +10,7 @@ import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.actor.SessionPort.Situation;
 import io.fermata.session.actor.SessionPort.Written;
 import io.fermata.session.admin.EncryptionException;
+import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.EntryEncryption;
 import io.fermata.session.journal.SessionReply;
@@ -19,6 +20,7 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.StoreTroubles;
+import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -316,7 +318,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (command instanceof SessionCommand.DeadlinePassed passed) {
       return deadlinePassed(state, passed.id());
     } else if (command instanceof SessionCommand.Progressed progressed) {
-      publish(progressed);
+      publish(effects.progress(progressed.key()));
     } else if (command instanceof SessionCommand.Resume && loop.resumes()) {
       return loop.resume(state);
     } else if (command instanceof SessionCommand.PerformAgain) {
@@ -474,12 +476,11 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
         state, written, ready -> loop.reply(withdrawn, written.reply(), state, ready));
   }
 
-  private void publish(SessionCommand.Progressed progressed) {
+  private void publish(List<ToolProgress> pieces) {
     Waiting current = calls.current();
-    if (current != null && effects.isRunning(progressed.effect())) {
-      current
-          .listeners()
-          .forEach(call -> call.replyTo().progress(call.id(), progressed.progress()));
+    if (current != null) {
+      List<Call> listeners = current.listeners();
+      pieces.forEach(piece -> listeners.forEach(call -> call.replyTo().progress(call.id(), piece)));
     }
   }
 
@@ -537,6 +538,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       // Another host attempts again what runs here.
       effects.cancelAll();
     } else {
+      effects.mute();
       host.lostSessions().keep(entityId, effects, loop.published());
     }
   }

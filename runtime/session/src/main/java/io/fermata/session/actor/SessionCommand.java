@@ -70,8 +70,8 @@ public sealed interface SessionCommand {
   /** A reply has left that had to be confirmed first. */
   record Replied() implements SessionCommand {}
 
-  /** An effect publishes something while it runs. */
-  record Progressed(String effect, ToolProgress progress) implements SessionCommand {}
+  /** An effect has published something, which can be fetched. */
+  record Progressed(String key) implements SessionCommand {}
 
   /** An effect's handler has started, on its own thread. */
   record EffectStarted(String key) implements SessionCommand {}

@@ -349,7 +349,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   EffectBuilder<Entry<E>, SessionState<S>> effectTimedOut(SessionState<S> state, String key) {
     F effect = effects.expire(key);
     if (effect == null) {
-      return journal.none();
+      return effectEnded(state, key);
     }
     R late = port.newest().timedOut(effect);
     effects.deliver(effect, late);

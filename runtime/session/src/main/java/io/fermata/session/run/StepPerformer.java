@@ -13,7 +13,6 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Verdict;
 import io.fermata.session.actor.Effects;
-import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.actor.SessionPort;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.key.LogLabels;
@@ -23,6 +22,7 @@ import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import java.util.Locale;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -37,8 +37,8 @@ record StepPerformer(
     implements Effects.Performer<StepEffect, Input.Result> {
 
   @Override
-  public CompletionStage<Input.Result> perform(StepEffect effect) {
-    World world = new World(progress(effect), callers.apply(effect), principal);
+  public CompletionStage<Input.Result> perform(StepEffect effect, Consumer<ToolProgress> progress) {
+    World world = new World(progress(progress), callers.apply(effect), principal);
     return session
         .host()
         .handlers()
@@ -83,26 +83,22 @@ record StepPerformer(
         .with(LogLabels.ATTEMPT, String.valueOf(effect.attempt()));
   }
 
-  private Progress progress(StepEffect effect) {
+  private Progress progress(Consumer<ToolProgress> listener) {
     return new Progress() {
       @Override
       public void emitted(Place place, String name, @Nullable JsonNode payload) {
-        publish(
+        listener.accept(
             new ToolProgress(place.node(), name, payload == null ? NullNode.instance : payload));
       }
 
       @Override
       public void streamed(Place place, String text) {
-        publish(ToolProgress.text(place.node(), text));
+        listener.accept(ToolProgress.text(place.node(), text));
       }
 
       @Override
       public void refused(IllegalStateException refusal) {
         session.host().handlers().steps().refused(refusal);
-      }
-
-      private void publish(ToolProgress progress) {
-        session.self().tell(new SessionCommand.Progressed(effect.key(), progress));
       }
     };
   }

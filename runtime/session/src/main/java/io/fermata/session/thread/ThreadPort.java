@@ -21,6 +21,7 @@ import io.fermata.session.actor.SessionPort;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
+import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.journal.SessionState;
@@ -38,6 +39,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** The port of an agent's threads. Each call is persisted and then replied to at once. */
@@ -432,7 +434,8 @@ public final class ThreadPort
       TraceContext cause)
       implements Effects.Performer<ThreadEffect, ThreadInput.Result> {
     @Override
-    public CompletionStage<ThreadInput.Result> perform(ThreadEffect effect) {
+    public CompletionStage<ThreadInput.Result> perform(
+        ThreadEffect effect, Consumer<ToolProgress> progress) {
       return program.perform(state, effect, outside);
     }
 

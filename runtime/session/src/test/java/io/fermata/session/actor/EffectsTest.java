@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.StepEffect;
+import io.fermata.session.call.ToolProgress;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
@@ -15,6 +16,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.apache.pekko.actor.typed.ActorRef;
@@ -42,11 +44,15 @@ class EffectsTest {
   private static final DispatcherSelector HERE =
       DispatcherSelector.fromConfig("pekko.test.calling-thread-dispatcher");
 
+  /** What publishes the progress of the effect. */
+  private final CompletableFuture<Consumer<ToolProgress>> progress = new CompletableFuture<>();
+
   /** Never has a result. */
-  private static final Effects.Performer<StepEffect, String> HANGING =
+  private final Effects.Performer<StepEffect, String> hanging =
       new Effects.Performer<>() {
         @Override
-        public CompletionStage<String> perform(StepEffect effect) {
+        public CompletionStage<String> perform(StepEffect effect, Consumer<ToolProgress> listener) {
+          progress.complete(listener);
           return new CompletableFuture<>();
         }
 
@@ -122,7 +128,7 @@ class EffectsTest {
   }
 
   private void start() {
-    effects.start(BOOK, HANGING, false, 0);
+    effects.start(BOOK, hanging, false, 0);
   }
 
   private void awaitThreads() throws Exception {
@@ -150,5 +156,43 @@ class EffectsTest {
     free.complete(null);
     awaitThreads();
     assertThat(secondGot).containsExactly(new SessionCommand.EffectStarted(BOOK.key()));
+  }
+
+  private void publish(String piece) {
+    progress.join().accept(ToolProgress.text("book", piece));
+  }
+
+  private List<String> fetched() {
+    return effects.progress(BOOK.key()).stream().map(ToolProgress::piece).toList();
+  }
+
+  @Test
+  void progressIsAnnouncedOnceUntilItIsFetched() throws Exception {
+    start();
+    awaitThreads();
+    continueInSecondActor();
+    publish("a");
+    publish("b");
+    assertThat(fetched()).containsExactly("a", "b");
+    publish("c");
+    assertThat(fetched()).containsExactly("c");
+    SessionCommand progressed = new SessionCommand.Progressed(BOOK.key());
+    assertThat(secondGot).containsExactly(progressed, progressed);
+  }
+
+  @Test
+  void progressThatNobodyListensToIsNotKept() throws Exception {
+    start();
+    awaitThreads();
+    publish("a");
+    effects.mute();
+    publish("b");
+    continueInSecondActor();
+    assertThat(fetched()).isEmpty();
+    publish("c");
+    assertThat(fetched()).containsExactly("c");
+    effects.expire(BOOK.key());
+    publish("d");
+    assertThat(secondGot).containsExactly(new SessionCommand.Progressed(BOOK.key()));
   }
 }
