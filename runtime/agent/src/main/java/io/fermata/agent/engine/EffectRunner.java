@@ -102,16 +102,17 @@ final class EffectRunner {
     };
   }
 
+  /** Fatal errors are results, too: an effect without a result would never end. */
   private static ThreadInput.Result failed(Throwable thrown) {
-    Throwable cause = AuthorFailures.survivable(thrown);
+    Throwable cause = AuthorFailures.cause(thrown);
     if (cause instanceof InterruptedException || cause instanceof CancelledException) {
       Thread.currentThread().interrupt();
       return new ThreadInput.Failed("cancelled", "The work was cancelled", null);
     } else if (cause instanceof OutcomeUnknownException) {
       return new ThreadInput.Failed(
-          OutcomeUnknownException.CODE, AuthorFailures.reason(cause), cause.toString());
+          OutcomeUnknownException.CODE, AuthorFailures.message(cause), cause.toString());
     }
-    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString(), cause);
+    return new ThreadInput.Failed("failed", AuthorFailures.message(cause), cause.toString(), cause);
   }
 
   private ChangeRecorder recorder(@Nullable Prompt prompt, String origin, int attempt) {

@@ -682,8 +682,8 @@ public final class ThreadProgram
 
   @Override
   public ThreadInput.Failed failed(ThreadEffect effect, Throwable thrown) {
-    Throwable cause = AuthorFailures.survivable(thrown);
-    return new ThreadInput.Failed("failed", AuthorFailures.reason(cause), cause.toString(), cause);
+    Throwable cause = AuthorFailures.cause(thrown);
+    return new ThreadInput.Failed("failed", AuthorFailures.message(cause), cause.toString(), cause);
   }
 
   @Override

@@ -14,14 +14,24 @@ public final class AuthorFailures {
 
   /** Rethrows fatal errors; otherwise returns the cause. */
   public static Throwable survivable(Throwable thrown) {
-    Failures.rethrowFatal(thrown);
-    boolean wrapped = thrown instanceof CompletionException || thrown instanceof ExecutionException;
-    return wrapped && thrown.getCause() != null ? survivable(thrown.getCause()) : thrown;
+    Throwable cause = cause(thrown);
+    Failures.rethrowFatal(cause);
+    return cause;
   }
 
-  /** The message for a model. */
+  /** What was thrown, without what it is wrapped in. */
+  public static Throwable cause(Throwable thrown) {
+    boolean wrapped = thrown instanceof CompletionException || thrown instanceof ExecutionException;
+    return wrapped && thrown.getCause() != null ? cause(thrown.getCause()) : thrown;
+  }
+
+  /** The message for a model. Rethrows fatal errors. */
   public static String reason(Throwable thrown) {
-    Throwable cause = survivable(thrown);
+    return message(survivable(thrown));
+  }
+
+  /** The message for a model about a cause that may be a fatal error. */
+  public static String message(Throwable cause) {
     String message = cause.getMessage();
     String reason =
         message == null || message.isBlank() ? cause.getClass().getSimpleName() : message;

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Agents;
 import io.fermata.agent.CalledFlow;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.FlowTool;
@@ -21,6 +22,7 @@ import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.World;
 import io.fermata.agent.engine.Outside;
+import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
@@ -1701,6 +1703,38 @@ class CallsTest {
 
     assertThat(talk.world().flowCalls).containsExactly("quote s1.0 {}");
     assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aToolThatThrowsAnOutOfMemoryErrorEndsItsCallAsFailedAndTheThreadGoesOn() {
+    model.call("one").say("Sorry.");
+    Conversation talk =
+        talk(
+            Tool.of(
+                "one",
+                "Needs too much.",
+                (flow, args) -> {
+                  throw new OutOfMemoryError("Requested array size exceeds VM limit");
+                }));
+
+    talk.say("Go");
+
+    assertThat(talk.messages().get(2).failed()).isTrue();
+    assertThat(talk.messages().get(2).content()).contains("Requested array size exceeds VM limit");
+    assertThat(talk.last().content()).isEqualTo("Sorry.");
+  }
+
+  @Test
+  void anEffectThatThrowsAnOutOfMemoryErrorHasFailed() {
+    model.call("one");
+    Conversation talk = talk(tool("one")).post("Go");
+    OutOfMemoryError thrown = new OutOfMemoryError();
+
+    ThreadInput.Failed failed =
+        new ThreadProgram(new Agents(List.of())).failed(talk.wanted().get(0), thrown);
+
+    assertThat(failed.reason()).isEqualTo("OutOfMemoryError");
+    assertThat(failed.thrown()).isSameAs(thrown);
   }
 
   @Test
