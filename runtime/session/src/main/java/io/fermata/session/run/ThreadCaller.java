@@ -34,15 +34,30 @@ final class ThreadCaller implements Caller {
   }
 
   @Override
-  public synchronized <T> Optional<T> as(Class<T> type) {
+  public <T> Optional<T> as(Class<T> type) {
     if (type != FlowState.class) {
       return Optional.empty();
     }
+    if (!asked()) {
+      // Waits without the lock, which would pin a virtual thread. If two ask, the first one counts.
+      keep(granted().orElse(null));
+    }
+    return Optional.ofNullable(access()).map(granted -> type.cast(granted.flow()));
+  }
+
+  private synchronized boolean asked() {
+    return asked;
+  }
+
+  private synchronized void keep(@Nullable ThreadAccess granted) {
     if (!asked) {
-      access = granted().orElse(null);
+      access = granted;
       asked = true;
     }
-    return Optional.ofNullable(access).map(granted -> type.cast(granted.flow()));
+  }
+
+  private synchronized @Nullable ThreadAccess access() {
+    return access;
   }
 
   private Optional<ThreadAccess> granted() {
@@ -68,7 +83,8 @@ final class ThreadCaller implements Caller {
   }
 
   @Override
-  public synchronized List<JsonNode> changes() {
-    return access == null ? List.of() : access.changes();
+  public List<JsonNode> changes() {
+    ThreadAccess granted = access();
+    return granted == null ? List.of() : granted.changes();
   }
 }
