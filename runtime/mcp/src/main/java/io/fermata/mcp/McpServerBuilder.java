@@ -351,7 +351,7 @@ public final class McpServerBuilder {
   }
 
   /**
-   * How many {@code call} handlers run at a time on a JDK before 21; 64 by default. One principal
+   * How many {@code call} handlers run at a time on a JDK before 24; 64 by default. One principal
    * may use them all, unless its {@linkplain #perPrincipal callsInFlight} is less. On newer JDKs
    * each has a virtual thread, and this setting has no effect.
    */

@@ -297,7 +297,7 @@ class CallTest {
       host.client().start("from", "Ulm");
       assertThat(threads).hasSize(1);
       assertThat(threads.get(0)).doesNotContain("dispatcher");
-      boolean virtual = Runtime.version().feature() >= 21;
+      boolean virtual = Runtime.version().feature() >= 24;
       assertThat(threads.get(0)).contains(virtual ? "VirtualThread" : "fermata-handler");
     }
   }

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Threads for authors' handlers: virtual threads where the JDK has them, else a bounded pool. */
+/** Threads for authors' handlers: virtual threads on JDK 24 and newer, else a bounded pool. */
 public final class HandlerExecutor implements AutoCloseable {
   /** The default size of the pool where threads are not virtual. */
   public static final int THREADS = 64;

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * @param idle how long a session stays in memory after its last call
  * @param awake sessions in memory before the least used are stopped
  * @param snapshotEvery journal entries between two snapshots of a session
- * @param handlerThreads threads for blocking handlers on a JDK without virtual threads
+ * @param handlerThreads threads for blocking handlers on a JDK before 24
  * @param recorderBacklog journal entries that a recorder may lag behind before some are dropped
  */
 public record Settings(

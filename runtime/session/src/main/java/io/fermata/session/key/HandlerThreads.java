@@ -13,10 +13,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** The threads of handlers: virtual threads if the JDK has them, else a bounded pool. */
+/**
+ * The threads of handlers: virtual threads on JDK 24 and newer, else a bounded pool. On the JDKs
+ * before, a virtual thread that waits while it holds a monitor keeps the thread that carries it, of
+ * which there are as many as processors: a few handlers that do so would stop all others, and the
+ * replies.
+ */
 public final class HandlerThreads {
   /** How many threads notify subscribers. */
   static final int FEEDS = 8;
+
+  /** The first JDK whose virtual threads let go of their carrier whatever they hold. */
+  private static final int UNPINNED = 24;
 
   /** How many callers may block threads in their callbacks before others wait. */
   private static final int MOST_HELD_UP = 1_024;
@@ -30,7 +38,7 @@ public final class HandlerThreads {
    * @param name the beginning of the names of its threads
    */
   public static ExecutorService create(int bound, String name) {
-    ExecutorService virtual = virtualThreads();
+    ExecutorService virtual = Runtime.version().feature() < UNPINNED ? null : virtualThreads();
     return virtual == null ? pool(bound, name) : virtual;
   }
 
@@ -58,10 +66,11 @@ public final class HandlerThreads {
   }
 
   /**
-   * Threads that complete replies, where callers may block. Virtual threads if the JDK has them.
-   * Else as many as callers block, usually one or two: replies come in bursts, one for each entry
-   * of a batch, and this pool does not wake a thread for each of them. On the JDKs that have
-   * virtual threads its idle threads spin, which took half of the CPU.
+   * Threads that complete replies, where callers may block. Virtual threads if the JDK has them,
+   * also on JDK 21 to 23, where no handler shares their carriers. Else as many as callers block,
+   * usually one or two: replies come in bursts, one for each entry of a batch, and this pool does
+   * not wake a thread for each of them. On the JDKs that have virtual threads its idle threads
+   * spin, which took half of the CPU.
    */
   public static ExecutorService replies() {
     ExecutorService virtual = virtualThreads();
