@@ -84,18 +84,28 @@ final class FlowTools {
     host = opened;
   }
 
-  private synchronized String call(ObjectNode arguments) throws InterruptedException {
-    if (host == null) {
+  private synchronized @Nullable Fermata host() {
+    return host;
+  }
+
+  private String call(ObjectNode arguments) throws InterruptedException {
+    Fermata calls = host();
+    if (calls == null) {
       throw new IllegalStateException("The host of the trial has not started");
     }
     ToolCall call = new ToolCall(flow.id(), TrialHost.PRINCIPAL, arguments, Json.object(), null);
-    ToolReply reply = Waiting.await(host.call(call), LONGEST);
+    // Without a lock, with which a virtual thread would keep its carrier.
+    ToolReply reply = Waiting.await(calls.call(call), LONGEST);
+    replied(reply);
+    return Json.text(reply.structured());
+  }
+
+  private synchronized void replied(ToolReply reply) {
     String runId = reply.meta().path("fermata/run").path("runId").asText();
     if (!runId.isEmpty()) {
       runIds.add(runId);
     }
     status = reply.structured().path("status").asText();
-    return Json.text(reply.structured());
   }
 
   /** Whether the last call completed a run. */
@@ -104,13 +114,18 @@ final class FlowTools {
   }
 
   /** The runs that were begun. */
-  synchronized List<RunJournal> runs() throws InterruptedException {
+  List<RunJournal> runs() throws InterruptedException {
     List<RunJournal> runs = new ArrayList<>();
-    for (String runId : runIds) {
-      if (host != null) {
-        runs.add(Waiting.await(host.journals().run(flow.id(), runId).readWithSecrets()));
+    Fermata reads = host();
+    for (String runId : runIds()) {
+      if (reads != null) {
+        runs.add(Waiting.await(reads.journals().run(flow.id(), runId).readWithSecrets()));
       }
     }
     return runs;
+  }
+
+  private synchronized List<String> runIds() {
+    return List.copyOf(runIds);
   }
 }
