@@ -146,6 +146,34 @@ class CallsTest {
   }
 
   @Test
+  void aCallWhoseArgumentsHaveAHugeExponentIsRefusedAndTheCallBeforeItKeepsItsResult() {
+    for (String number : List.of("5e12345", "-5e-12345", "5e1000", "5e-1000")) {
+      ran.clear();
+      model.then(
+          request ->
+              AiMessage.from(
+                  request("c1", "one", "{}"),
+                  request("c2", "order", "{\"number\":%s,\"copies\":1}".formatted(number))));
+      model.say("Sorry.");
+
+      Conversation talk = talk(tool("one"), order).say("Go");
+
+      assertThat(ran).as(number).containsExactly("one");
+      assertThat(talk.code()).as(number).isEqualTo(StopCode.STOP_ON_RESPONSE);
+      assertThat(model.lastRequest())
+          .as(number)
+          .contains("result of one: one done")
+          .anyMatch(
+              line ->
+                  line.startsWith("result of order: ") && line.contains("are not a JSON object"));
+    }
+  }
+
+  private static ToolExecutionRequest request(String id, String name, String arguments) {
+    return ToolExecutionRequest.builder().id(id).name(name).arguments(arguments).build();
+  }
+
+  @Test
   void anUnknownToolIsReportedTogetherWithTheKnownOnes() {
     model.call("refund").say("Sorry.");
 

@@ -68,7 +68,10 @@ public final class Json {
           .build();
 
   private static final ObjectReader WHOLE =
-      MAPPER.reader().with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+      MAPPER
+          .reader()
+          .with(new BoundedNumbers())
+          .with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
   /** A value without properties, such as a lambda, is a mistake, and not an empty object. */
   private static final ObjectWriter WRITER =
@@ -250,7 +253,8 @@ public final class Json {
    * The tree of a text that is one JSON value and no more, with its decimals as they are written
    * and U+FFFD in place of halves of surrogate pairs.
    *
-   * @throws IllegalArgumentException if it is no JSON, which says where, not what is there
+   * @throws IllegalArgumentException if it is no JSON, which says where, not what is there, or if
+   *     it has a number that could not be written and read back
    */
   public static JsonNode parse(String text) {
     try {
