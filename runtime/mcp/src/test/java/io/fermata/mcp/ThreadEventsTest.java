@@ -114,6 +114,35 @@ class ThreadEventsTest {
   }
 
   @Test
+  void whatAnApiAcceptsAsAnAnswerCanBeStreamedToWhoeverFollowsTheThread() {
+    for (String number :
+        List.of("1e999", "1e1000", "-1e999", "1e-999", "1e-1000", "1.5e-999", "1e999999999")) {
+      String thread = alice.thread();
+      JsonNode asked = alice.says(thread, "my expenses, please").at("/thread/questions/0");
+      String answer =
+          """
+          {"call":"%s","question":"%s","answers":{"approved":true,"n":%s}}\
+          """
+              .formatted(asked.path("call").asText(), asked.path("id").asText(), number);
+
+      boolean accepted = alice.post(thread + "/answers", answer).status() == 200;
+
+      if (accepted) {
+        try (Desk.Listening listening = alice.listen(thread + "/events")) {
+          JsonNode given = event(listening, "call.answered").data();
+          assertThat(given.at("/answers/n").isNumber()).as(number).isTrue();
+        }
+      }
+      assertThat(accepted).as(number).isEqualTo(number.endsWith("e999") || number.equals("1e-999"));
+    }
+  }
+
+  private static Desk.StreamEvent event(Desk.Listening listening, String type) {
+    List<Desk.StreamEvent> events = listening.upTo(type);
+    return events.get(events.size() - 1);
+  }
+
+  @Test
   void aClientThatDisconnectsAnywhereReceivesExactlyTheRest() {
     String thread = alice.thread();
     alice.says(thread, "take a note");

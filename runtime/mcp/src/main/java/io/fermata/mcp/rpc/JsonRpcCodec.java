@@ -18,6 +18,7 @@ import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.json.BoundedNumbers;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -49,7 +50,7 @@ public final class JsonRpcCodec {
 
   private static final ObjectMapper MAPPER =
       JsonMapper.builder(FACTORY)
-          .nodeFactory(new BoundedNumberNodes())
+          .nodeFactory(new BoundedNumbers())
           .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
@@ -94,6 +95,8 @@ public final class JsonRpcCodec {
             "The JSON message is followed by more text: send one message at a time.");
       }
       return tree;
+    } catch (BoundedNumbers.TooLong e) {
+      throw RpcException.parseError(e.getMessage() + ".");
     } catch (StreamConstraintsException e) {
       throw RpcException.parseError(
           "The message exceeds a limit of this server: nesting depth %d, names of %d and numbers of %d characters."
