@@ -97,6 +97,11 @@ class PlainToolsTest {
                         "{\"type\":\"object\",\"properties\":{\"zone\":{\"type\":\"integer\",\"x-mcp-header\":\"Zone\"}}}")
                     .callAtOnce(call -> McpResult.text("there")))
             .tool(
+                McpTool.of("given", "Says what it was given")
+                    .input(
+                        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"maximum\":100}}}")
+                    .call(call -> McpResult.text(Json.text(call.arguments()))))
+            .tool(
                 McpTool.of("thread", "Says where it runs")
                     .call(call -> McpResult.text(Thread.currentThread().getName())))
             .tool(McpTool.of("endless", "Works until it is interrupted").call(this::endless))
@@ -186,6 +191,16 @@ class PlainToolsTest {
 
     assertThat(result.path("isError").asBoolean()).isTrue();
     assertThat(result.at("/content/0/text").asText()).contains("a ", "b is required", "c ");
+  }
+
+  @Test
+  void anIntegerMayBeWrittenWithAFractionAndIsOneForTheHandler() {
+    assertThat(call("add", "{\"a\":2.0,\"b\":3e0}").at("/structuredContent/total").asInt())
+        .isEqualTo(5);
+    assertThat(call("given", "{\"n\":5.0,\"m\":5.0}").at("/content/0/text").asText())
+        .isEqualTo("{\"n\":5,\"m\":5.0}");
+    assertThat(call("given", "{\"n\":18446744073709551617.0}").at("/content/0/text").asText())
+        .contains("n must be 100 or less");
   }
 
   @Test

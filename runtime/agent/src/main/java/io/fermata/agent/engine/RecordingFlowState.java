@@ -484,6 +484,7 @@ final class RecordingFlowState implements FlowState {
     if (!wrong.isEmpty()) {
       throw new IllegalArgumentException(ToolCalls.misfit(effect, wrong));
     }
+    given = deferred.arguments().meant(given);
     Capacity.requireForEffect(recorder.state().effects().values(), given);
     String id = recorder.newId("e");
     change(

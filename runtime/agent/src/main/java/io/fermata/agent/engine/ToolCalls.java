@@ -133,7 +133,7 @@ public final class ToolCalls {
     if (!wrong.isEmpty()) {
       return ToolResult.error("invalid_arguments", misfit(tool.name(), wrong));
     }
-    Object result = work.on(arguments);
+    Object result = work.on(tool.arguments().meant(arguments));
     return result instanceof ToolResult ready ? ready : success(result);
   }
 

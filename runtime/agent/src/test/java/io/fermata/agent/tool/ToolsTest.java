@@ -123,6 +123,14 @@ class ToolsTest {
   }
 
   @Test
+  void anIntegerMayBeWrittenWithAFraction() throws Exception {
+    ToolResult result =
+        rig.call(tool("find_orders"), json("{'customer':'a@b.c','limit':3.0,'sort':'NEWEST'}"));
+
+    assertThat(result.text()).isEqualTo("[\"a@b.c\",\"3\",\"NEWEST\",\"null\"]");
+  }
+
+  @Test
   void whatMayBeAbsentIsNull() throws Exception {
     ToolResult result =
         rig.call(tool("find_orders"), json("{'customer':'a@b.c','limit':null,'sort':'NEWEST'}"));

@@ -24,12 +24,21 @@ public final class BoundedNumbers extends JsonNodeFactory {
 
   @Override
   public ValueNode numberNode(BigDecimal number) {
+    return super.numberNode(bounded(number));
+  }
+
+  /**
+   * The number.
+   *
+   * @throws TooLong if it has too many digits
+   */
+  public static BigDecimal bounded(BigDecimal number) {
     long scale = number.scale();
     long fraction = Math.max(scale, 0);
     long whole = Math.max(number.precision() - scale, fraction == 0 ? 0 : 1);
     if (whole + fraction > DIGITS) {
       throw new TooLong();
     }
-    return super.numberNode(number);
+    return number;
   }
 }

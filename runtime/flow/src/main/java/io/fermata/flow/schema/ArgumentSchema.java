@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.exc.ValueInstantiationException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.networknt.schema.Error;
 import com.networknt.schema.Schema;
+import io.fermata.flow.json.BoundedNumbers;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Texts;
@@ -35,6 +36,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ArgumentSchema {
   private static final String WHOLE = "arguments";
+  private static final String TOO_LONG = "has a number that is too long";
 
   private final ObjectNode json;
   private final Schema check;
@@ -237,13 +239,26 @@ public final class ArgumentSchema {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
     JsonNode given = reader == null ? sent : withoutNulls(sent);
-    List<Error> errors = check.validate(given);
+    List<Error> errors;
+    try {
+      errors = check.validate(WholeNumbers.everywhere(given));
+    } catch (BoundedNumbers.TooLong e) {
+      return List.of(new Violation(WHOLE, TOO_LONG));
+    }
     if (errors.isEmpty()) {
-      return unreadable(given);
+      return unreadable(WholeNumbers.wanted(json, given));
     }
     FirstViolations violations = new FirstViolations();
     errors.forEach(error -> violations.add(() -> named(error)));
     return violations.listed(WHOLE);
+  }
+
+  /**
+   * Arguments that fit as they are meant: an integer that is written as 5.0, which JSON Schema
+   * takes for one and Java does not, is 5.
+   */
+  public ObjectNode meant(ObjectNode arguments) {
+    return (ObjectNode) WholeNumbers.wanted(json, arguments);
   }
 
   private static JsonNode withoutNulls(JsonNode value) {

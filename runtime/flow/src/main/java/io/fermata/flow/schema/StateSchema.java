@@ -14,7 +14,6 @@ import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import java.lang.reflect.RecordComponent;
-import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -34,9 +33,6 @@ public final class StateSchema<S extends Record> {
   static final int LONGEST_NAME = 80;
   private static final String WHOLE = "stateUpdates";
   private static final String INDEX = "[0-9]{1,4}";
-
-  /** More digits than any integer type of a state has; beyond them a number is not spelt out. */
-  private static final int DIGITS = 100;
 
   private final Class<S> type;
   private final Map<String, Field> fields = new LinkedHashMap<>();
@@ -383,7 +379,7 @@ public final class StateSchema<S extends Record> {
     String path = field.path();
     JsonNode given = Json.MAPPER.nullNode();
     try {
-      given = Paths.filled(value) ? whole(field, Json.tree(value)) : given;
+      given = Paths.filled(value) ? WholeNumbers.wanted(field.schema(), Json.tree(value)) : given;
     } catch (IllegalArgumentException e) {
       violations.add(() -> new Violation(path, "has a number or a name that is too long"));
     }
@@ -398,16 +394,6 @@ public final class StateSchema<S extends Record> {
     List<String> around = Paths.around(path);
     wholes.addAll(around);
     return wholes.contains(path) || around.stream().anyMatch(flat::containsKey);
-  }
-
-  /** An integer written as 5.0, which JSON Schema takes for one and Java does not. */
-  private static JsonNode whole(Field field, JsonNode value) {
-    boolean integer = field.schema().path("type").asText().equals("integer");
-    BigDecimal number = value.isNumber() ? value.decimalValue() : BigDecimal.ONE;
-    boolean decimal = value.isFloatingPointNumber() && number.stripTrailingZeros().scale() <= 0;
-    return integer && decimal && number.precision() - number.scale() < DIGITS
-        ? Json.tree(number.toBigInteger())
-        : value;
   }
 
   private Violation unknownViolation(String path) {

@@ -18,6 +18,7 @@ import jakarta.validation.constraints.NotBlank;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
+import java.math.BigDecimal;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -152,6 +153,53 @@ class ArgumentSchemaTest {
     assertThat(own.check(tree("{'n':1,'m':2}"))).isEmpty();
     assertThat(own.check(tree("{'n':'a'}")))
         .containsExactly(new Violation("n", "must be a whole number, not \"a\""));
+  }
+
+  record Copies(@Max(100) Long copies, List<@Max(100) Long> more, BigDecimal price) {}
+
+  @Test
+  void anIntegerBeyondItsMaximumIsRefusedHoweverItIsWritten() {
+    ArgumentSchema foreign =
+        foreign(
+            """
+            {'n':{'type':'integer','minimum':-9,'maximum':100},
+             'each':{'items':{'$ref':'#/properties/n'}},
+             'any':{'anyOf':[{'type':'integer','exclusiveMaximum':100},{'type':'null'}]},
+             'of':{'additionalProperties':{'type':['integer','null'],'maximum':100}}}\
+            """);
+    ArgumentSchema record = ArgumentSchema.of(Copies.class);
+    for (String beyond :
+        List.of(
+            "101", "101.0", "1.01e2", "18446744073709551617", "18446744073709551617.0", "1e70")) {
+      for (String place :
+          List.of("'n':%s", "'n':-%s", "'each':[%s]", "'any':%s", "'of':{'a':%s}")) {
+        assertThat(foreign.check(tree("{" + place.formatted(beyond) + "}")))
+            .as(place, beyond)
+            .isNotEmpty();
+      }
+      assertThat(record.check(tree("{'copies':%s,'more':[],'price':1}".formatted(beyond))))
+          .extracting(Violation::field)
+          .containsExactly("copies");
+      assertThat(record.check(tree("{'copies':1,'more':[1.0,%s],'price':1}".formatted(beyond))))
+          .extracting(Violation::field)
+          .containsExactly("more.1");
+    }
+    for (String huge : List.of("1e1000", "1e999999999", "1e-999999999")) {
+      assertThat(foreign.check(tree("{'n':%s}".formatted(huge))))
+          .containsExactly(new Violation("arguments", "has a number that is too long"));
+    }
+  }
+
+  @Test
+  void anIntegerIsMeantHoweverItIsWrittenAndOtherNumbersKeepTheirDecimals() {
+    ArgumentSchema record = ArgumentSchema.of(Copies.class);
+    ObjectNode sent = (ObjectNode) tree("{'copies':5.0,'more':[1e1,7],'price':10.00}");
+
+    assertThat(record.check(sent)).isEmpty();
+    assertThat(Json.text(record.meant(sent)))
+        .isEqualTo("{\"copies\":5,\"more\":[10,7],\"price\":10.00}");
+    assertThat(Json.value(record.meant(sent), Copies.class))
+        .isEqualTo(new Copies(5L, List.of(10L, 7L), new BigDecimal("10.00")));
   }
 
   record Tags(Map<String, List<String>> tags) {}

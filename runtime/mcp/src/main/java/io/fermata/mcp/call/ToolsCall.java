@@ -204,9 +204,8 @@ public final class ToolsCall implements RpcMethod {
   }
 
   private CompletionStage<RpcResult> plain(McpTool tool, McpRequest request) {
-    ObjectNode arguments = request.arguments();
     requireVisible(tool, request);
-    List<Violation> wrong = tool.input().check(arguments);
+    List<Violation> wrong = tool.input().check(request.arguments());
     if (!wrong.isEmpty()) {
       return CompletableFuture.completedFuture(
           results.ofTool(request.revision(), invalidArguments(wrong)));
@@ -220,7 +219,7 @@ public final class ToolsCall implements RpcMethod {
                     request,
                     "tools/call",
                     tool.name(),
-                    arguments,
+                    tool.input().meant(request.arguments()),
                     tool.atOnce(),
                     call -> run(tool, call, request, callTelemetry)));
   }

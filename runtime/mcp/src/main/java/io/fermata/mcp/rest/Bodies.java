@@ -182,10 +182,11 @@ final class Bodies {
    * @throws HttpError if it does not fit, with what is wrong with each field
    */
   static <T extends Record> T read(JsonNode body, Class<T> type) {
-    if (!(body instanceof ObjectNode)) {
+    if (!(body instanceof ObjectNode given)) {
       throw HttpError.of(400, "bad_request", "The body must be a JSON object");
     }
-    List<Violation> violations = SCHEMAS.get(type).check(body);
+    ArgumentSchema schema = SCHEMAS.get(type);
+    List<Violation> violations = schema.check(body);
     Map<String, String> wrong = new LinkedHashMap<>();
     violations.stream()
         .limit(Limits.VIOLATIONS)
@@ -195,7 +196,7 @@ final class Bodies {
       wrong.put("body", more.replace("violations", "invalid fields"));
     }
     check(wrong);
-    return Json.value(body, type);
+    return Json.value(schema.meant(given), type);
   }
 
   /** Refuses a body of which fields are wrong. */
