@@ -27,6 +27,9 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
   /** The longest wait: within it no moment is beyond what a journal can count. */
   public static final Duration TIME = Duration.ofDays(365_000);
 
+  /** The longest time of a setting: nanoseconds count it, from any moment on. */
+  public static final Duration CLOCK = Duration.ofDays(36_500);
+
   public Limits {
     if (stateBytes < 1 || visitsPerRun < 1 || visitsPerCall < 1 || depth < 1) {
       throw new IllegalArgumentException("Every limit must be at least 1");
@@ -46,8 +49,23 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
 
   /** What is wrong with a time that may be none. */
   public static List<String> bounded(String what, Duration time) {
-    return time.compareTo(TIME) > 0
-        ? List.of(what + " " + time + "; give it at most " + TIME.toDays() + " days")
+    return bounded(what, time, TIME);
+  }
+
+  private static List<String> bounded(String what, Duration time, Duration most) {
+    return time.compareTo(most) > 0
+        ? List.of(what + " " + time + "; give it at most " + most.toDays() + " days")
         : List.of();
+  }
+
+  /**
+   * Refuses a time that no clock can count.
+   *
+   * @throws IllegalArgumentException if it is one, with the name of the setting
+   */
+  public static void requireCountable(String setting, Duration time) {
+    for (String wrong : bounded(setting + " is", time, CLOCK)) {
+      throw new IllegalArgumentException(wrong);
+    }
   }
 }

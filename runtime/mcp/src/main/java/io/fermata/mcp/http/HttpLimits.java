@@ -1,5 +1,6 @@
 package io.fermata.mcp.http;
 
+import io.fermata.flow.json.Limits;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +43,8 @@ public record HttpLimits(
           "idleTimeout must be at least %d ms, or zero for no limit, not %s"
               .formatted(SHORTEST_IDLE.toMillis(), idleTimeout));
     }
+    Limits.requireCountable("requestTimeout", requestTimeout);
+    Limits.requireCountable("idleTimeout", idleTimeout);
   }
 
   private static void requirePositive(String name, int value) {

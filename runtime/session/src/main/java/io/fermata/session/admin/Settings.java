@@ -74,6 +74,8 @@ public record Settings(
     if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
       throw new IllegalArgumentException("callDeadline and idle must be positive");
     }
+    Limits.requireCountable("callDeadline", callDeadline);
+    Limits.requireCountable("idle", idle);
   }
 
   /** How long calls may wait for the host itself before it refuses new runs and threads. */
