@@ -66,6 +66,37 @@ class ComputeTest {
         .compile();
   }
 
+  record Ratio(Double of, @Computed Double ratio) {}
+
+  @Test
+  void aNumberThatIsNoneStopsItsStepAndNoConditionDecidesOnIt() {
+    for (double numerator : List.of(1.0, -1.0, 0.0)) {
+      for (boolean acts : List.of(true, false)) {
+        FlowBuilder<Ratio> ratio = Flow.of("ratio", Ratio.class).description("Divides.");
+        ratio =
+            acts
+                ? ratio.act("divide", run -> run.set("ratio", numerator / run.state().of()))
+                : ratio.computes("divide", "ratio", state -> numerator / state.of());
+        Driver run =
+            new Driver(
+                ratio
+                    .ask("ask", q -> q.question("of", "Of what?"))
+                    .act("large", each -> {})
+                    .edge(START, "ask")
+                    .edge("ask", "divide")
+                    .decide("divide", d -> d.when(gte("ratio", 5)).to("large").otherwise(END))
+                    .edge("large", END)
+                    .compile());
+        run.start();
+
+        assertThat(code(run.proceed("of", 0.0))).isEqualTo("step_failed");
+        assertThat(run.events(Event.Decided.class)).isEmpty();
+        assertThat(run.events(Event.Stopped.class).get(0).detail())
+            .contains("give a record, a map, a list, a text, a finite number or a date");
+      }
+    }
+  }
+
   @Test
   void itRunsWithinTheStepWithoutAnEffect() {
     Driver driver = new Driver(priced());

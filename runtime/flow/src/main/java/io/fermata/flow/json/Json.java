@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamWriteFeature;
 import com.fasterxml.jackson.core.TreeNode;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.BeanDescription;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JavaType;
@@ -81,7 +82,9 @@ public final class Json {
           .registerModule(
               new SimpleModule("containers").setSerializerModifier(new UnorderedContainers()))
           .writer()
-          .with(SerializationFeature.FAIL_ON_EMPTY_BEANS);
+          .with(SerializationFeature.FAIL_ON_EMPTY_BEANS)
+          // Without quotes Infinity and NaN are no JSON, and are refused where they are read back.
+          .without(JsonWriteFeature.WRITE_NAN_AS_STRINGS);
 
   private static final ObjectWriter TEXT = MAPPER.writer();
   private static final ObjectWriter SORTED =
@@ -119,6 +122,8 @@ public final class Json {
    * Sets and maps that have no order of their own, such as {@link Set#of}, are written in that of
    * the texts of their elements and keys, so it is the same tree in every process. No text in it
    * has half of a surrogate pair, which a journal could not hold.
+   *
+   * @throws IllegalArgumentException if it cannot be written, such as a number that is infinite
    */
   public static JsonNode tree(@Nullable Object value) {
     JsonNode simple = simple(value);
@@ -162,7 +167,7 @@ public final class Json {
       throw new IllegalArgumentException(
           "A value of type "
               + type
-              + " cannot be written as JSON; give a record, a map, a list, a text, a number or a date",
+              + " cannot be written as JSON; give a record, a map, a list, a text, a finite number or a date",
           e);
     }
   }

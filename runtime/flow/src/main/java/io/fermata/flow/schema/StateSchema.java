@@ -430,11 +430,22 @@ public final class StateSchema<S extends Record> {
 
   private boolean readable(String path, JsonNode value) {
     try {
-      value(path, value);
-      return true;
+      Object read = value(path, value);
+      // What Java reads as infinite cannot be written.
+      return !beyondFloats(value) || !Json.tree(read).isMissingNode();
     } catch (IllegalArgumentException e) {
       return false;
     }
+  }
+
+  /** Whether a number may be infinite as a float or a double. */
+  private static boolean beyondFloats(JsonNode value) {
+    for (JsonNode part : value) {
+      if (beyondFloats(part)) {
+        return true;
+      }
+    }
+    return value.isNumber() && Math.abs(value.doubleValue()) > Float.MAX_VALUE;
   }
 
   static boolean deeperThan(JsonNode node, int levels) {

@@ -407,6 +407,31 @@ class StateSchemaTest {
         .containsExactly(new Violation("n", "cannot be read as what the flow expects"));
   }
 
+  record Weights(Double w, Float f, List<Double> all, Map<String, Weight> by, BigDecimal exact) {}
+
+  record Weight(Double w) {}
+
+  @Test
+  void aNumberThatADoubleReadsAsInfiniteIsRefusedForIt() throws Exception {
+    StateSchema<Weights> weights = new StateSchema<>(Weights.class);
+    for (String wrong :
+        List.of(
+            "'w': 1e400",
+            "'w': -1e400",
+            "'f': 1e39",
+            "'f': 1" + "0".repeat(39),
+            "'all': [1, 1e400]",
+            "'by': {'a': {'w': 1e400}}")) {
+      assertThat(weights.check((ObjectNode) json("{" + wrong + "}"), Limits.DEFAULT).violations())
+          .as(wrong)
+          .extracting(Violation::message)
+          .containsExactly("cannot be read as what the flow expects");
+    }
+    ObjectNode right =
+        (ObjectNode) json("{'w': 1e300, 'f': 1e38, 'all': [1e-400, 1e39], 'exact': 1e400}");
+    assertThat(weights.check(right, Limits.DEFAULT).violations()).isEmpty();
+  }
+
   @Test
   void aHugeExponentIsNotSpeltOut() throws Exception {
     for (String field : List.of("seats", "price")) {
