@@ -18,6 +18,7 @@ import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -40,6 +41,10 @@ class PlainToolsTest {
 
   record Total(int total) {}
 
+  record Named(@Nullable String name) {}
+
+  record Totals(List<Named> totals) {}
+
   private final BlockingQueue<String> interrupted = new LinkedBlockingQueue<>();
   private final Semaphore working = new Semaphore(0);
   private McpServer server;
@@ -59,6 +64,17 @@ class PlainToolsTest {
                 McpTool.of("lie", "Promises what it does not keep")
                     .output(Total.class)
                     .call(call -> McpResult.structured(Json.object().put("total", "many"))))
+            .tool(
+                McpTool.of("lists", "Lists totals, of which one is none")
+                    .output(Totals.class)
+                    .call(
+                        call ->
+                            McpResult.structured(
+                                Json.object()
+                                    .set(
+                                        "totals",
+                                        Json.tree(
+                                            List.of(Collections.singletonMap("name", null)))))))
             .tool(
                 McpTool.of("fail", "Fails")
                     .call(
@@ -223,6 +239,11 @@ class PlainToolsTest {
 
     assertThat(result.path("isError").asBoolean()).isTrue();
     assertThat(result.has("structuredContent")).isFalse();
+  }
+
+  @Test
+  void aResultWithNullWhereItsOutputSchemaHasATextIsNotSentAsItIs() {
+    assertThat(call("lists", "{}").path("isError").asBoolean()).isTrue();
   }
 
   @Test

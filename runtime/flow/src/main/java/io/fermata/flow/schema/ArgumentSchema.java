@@ -235,10 +235,19 @@ public final class ArgumentSchema {
    * and how many more there are.
    */
   public List<Violation> check(JsonNode arguments) {
+    return check(arguments, reader != null);
+  }
+
+  /** What is wrong with a result: it is sent as it is, so null does not count as absent. */
+  public List<Violation> checkResult(JsonNode result) {
+    return check(result, false);
+  }
+
+  private List<Violation> check(JsonNode arguments, boolean nullIsAbsent) {
     if (!(arguments instanceof ObjectNode sent)) {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
-    JsonNode given = reader == null ? sent : withoutNulls(sent);
+    JsonNode given = nullIsAbsent ? withoutNulls(sent) : sent;
     List<Error> errors;
     try {
       errors = check.validate(WholeNumbers.everywhere(given));
@@ -259,6 +268,11 @@ public final class ArgumentSchema {
    */
   public ObjectNode meant(ObjectNode arguments) {
     return (ObjectNode) WholeNumbers.wanted(json, arguments);
+  }
+
+  /** What was checked of arguments that fit: where a Java type reads them, all that is not null. */
+  public ObjectNode checked(ObjectNode arguments) {
+    return reader == null ? arguments : (ObjectNode) withoutNulls(arguments);
   }
 
   private static JsonNode withoutNulls(JsonNode value) {

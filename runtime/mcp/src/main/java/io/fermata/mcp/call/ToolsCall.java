@@ -271,7 +271,7 @@ public final class ToolsCall implements RpcMethod {
     List<Violation> broken =
         result.structured() == null
             ? List.of(new Violation("result", "has no structured content"))
-            : tool.output().check(result.structured());
+            : tool.output().checkResult(result.structured());
     if (broken.isEmpty()) {
       return result;
     }

@@ -94,7 +94,7 @@ public record CallRouter(
     } else if (explains != null) {
       return explains.call(call);
     }
-    ToolCall sent = job == null ? call : begun(call);
+    ToolCall sent = job == null ? call : begun(call, job.arguments().checked(call.arguments()));
     // Known before the call: hosts may agree on the version while the reply is under way.
     String newer = catalog.newerThanAgreed(call.tool());
     CompletionStage<ToolReply> replied = gateway.call(sent, mode, progress, trace);
@@ -119,9 +119,9 @@ public record CallRouter(
   }
 
   /** The start of a job, whose run has a session of its own; a repeated call reaches that. */
-  private ToolCall begun(ToolCall call) {
+  private ToolCall begun(ToolCall call, ObjectNode updates) {
     ObjectNode start = Json.object().put("action", "start").put("intent", "called as a tool");
-    start.set("stateUpdates", call.arguments());
+    start.set("stateUpdates", updates);
     ObjectNode meta = FlowCall.withoutConversation(call.meta());
     return new ToolCall(call.tool(), call.principal(), start, meta, null);
   }

@@ -33,6 +33,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -104,6 +105,32 @@ class FlowToolTest {
       host.tool(tool);
     }
     return host.start();
+  }
+
+  record Stop(String city, @Nullable String street) {}
+
+  record Trip(List<Stop> stops, @Computed String route) {}
+
+  record Route(List<Stop> stops) {}
+
+  @Test
+  void nullInAnElementOfAListCountsAsAbsent() {
+    Flow<Trip> flow =
+        Flow.of("trip", Trip.class)
+            .description("Plans a trip.")
+            .act("plan", run -> run.set("route", run.state().stops().get(0).city()))
+            .edge(START, "plan")
+            .edge("plan", END)
+            .result(Trip::route)
+            .compile();
+    FlowTool tool = FlowTool.of("rate", "Plans a trip.", flow).arguments(Route.class);
+    ObjectNode given = Json.object();
+    given.putArray("stops").addObject().put("city", "Rome").putNull("street");
+
+    assertThat(tool.wrong(given)).isNull();
+    try (Fermata host = host(tool)) {
+      assertThat(result(host.use(use("1"), given)).text()).contains("Rome");
+    }
   }
 
   private static ToolUse use(String callId) {
