@@ -13,6 +13,8 @@ import io.fermata.session.ExportedJournal;
 import java.io.BufferedReader;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
@@ -136,6 +138,21 @@ class StoreCommandsTest {
       awaitBooking();
       server.kill();
     }
+  }
+
+  @Test
+  void aServerWhosePortIsTakenPerformsNothingOfTheWorkThatWaitsInItsStore() throws Exception {
+    leaveWorkIn("desk.db");
+    Work before = work("desk.db");
+    try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      String port = String.valueOf(taken.getLocalPort());
+      Process serve =
+          ServerProcess.run(directory, "serve", "--port", port, "--store", "sqlite:desk.db");
+      assertThat(serve.waitFor()).isEqualTo(Cli.CANNOT_LISTEN);
+    }
+    assertThat(directory.resolve("errors.txt")).content().contains("Cannot listen on port");
+    assertThat(bookings()).doesNotExist();
+    assertThat(work("desk.db")).isEqualTo(before);
   }
 
   private static ObjectNode quote(String action) {

@@ -25,7 +25,10 @@ public interface Application extends AutoCloseable {
    */
   void addTo(HostBuilder host);
 
-  /** Adds plain tools, resources, prompts and instructions to the server of that host. */
+  /**
+   * Adds plain tools, resources, prompts and instructions to the server of that host, which has not
+   * started by then.
+   */
   default void addTo(McpServerBuilder server) {}
 
   /**

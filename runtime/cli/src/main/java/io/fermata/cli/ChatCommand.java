@@ -1,7 +1,9 @@
 package io.fermata.cli;
 
+import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.persistence.Store;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import java.io.BufferedReader;
@@ -45,8 +47,7 @@ final class ChatCommand extends ConsoleCommand {
   @Override
   public Integer call() throws IOException {
     Store chosen = store.store();
-    try (Opened opened = started(host -> host.store(chosen)).closedOnSignal()) {
-      requireAgent(opened.host().agents());
+    try (Opened opened = started(host -> withAgent(host.store(chosen))).closedOnSignal()) {
       Threads threads = opened.host().threads();
       String id = opened(threads);
       BufferedReader in =
@@ -59,10 +60,12 @@ final class ChatCommand extends ConsoleCommand {
     return 0;
   }
 
-  private void requireAgent(Agents agents) {
-    if (agents.find(agent) == null) {
-      throw wrong(agents.unknown(agent));
+  private HostBuilder withAgent(HostBuilder host) {
+    List<String> known = host.agents().stream().map(Agent::name).toList();
+    if (!known.contains(agent)) {
+      throw wrong(Agents.unknown(agent, known));
     }
+    return host;
   }
 
   private String opened(Threads threads) {

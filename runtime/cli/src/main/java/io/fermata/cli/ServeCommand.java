@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -114,18 +115,25 @@ final class ServeCommand extends ConsoleCommand {
   public Integer call() throws InterruptedException, ExecutionException {
     Prometheus prometheus = metrics ? Prometheus.create() : null;
     Telemetry telemetry = prometheus == null ? Telemetry.NONE : prometheus.telemetry();
-    Opened opened = start(telemetry);
-    McpServer server = orClose(opened, () -> listen(builder(opened.host(), prometheus)));
+    McpServerBuilder builder = McpServer.plain();
+    Opened opened = start(telemetry, builder);
+    McpServer server = orClose(opened, () -> listen(builder, opened.host(), prometheus));
     CompletableFuture<Integer> end = closeAtTheEnd(server, opened);
     printEndpoint(server, opened.host());
     return end.get();
   }
 
   /** A host that cannot start says why and what to do, such as one whose cluster refuses it. */
-  private Opened start(Telemetry telemetry) {
+  private Opened start(Telemetry telemetry, McpServerBuilder server) {
     Store chosen = store.store();
     try {
-      Opened started = started(host -> accepting(host.store(chosen).telemetry(telemetry)));
+      Opened started =
+          started(
+              host -> {
+                accepting(host.store(chosen).telemetry(telemetry));
+                check(server);
+                return host;
+              });
       started.host().cluster().ifPresent(joined -> LoggedHost.name(joined.address()));
       return started;
     } catch (UnusableException e) {
@@ -161,19 +169,26 @@ final class ServeCommand extends ConsoleCommand {
     return number;
   }
 
-  private McpServerBuilder builder(Fermata host, @Nullable Prometheus prometheus) {
-    McpServerBuilder builder =
-        introduced(McpServer.serving(host).threads(host.threads()).runs(host.runs()));
-    if (prometheus != null) {
-      builder.metrics(prometheus::text);
-    }
-    return approvals.apply(builder);
+  /** A host begins the work of its store when it starts, so what needs none is decided before. */
+  private void check(McpServerBuilder server) {
+    approvals.apply(introduced(server));
+    listening(
+        () -> {
+          access.apply(server.address(address).port(port), System.getenv());
+          return server.check();
+        });
   }
 
-  private McpServer listen(McpServerBuilder builder) {
+  private McpServer listen(McpServerBuilder server, Fermata host, @Nullable Prometheus prometheus) {
+    if (prometheus != null) {
+      server.metrics(prometheus::text);
+    }
+    return listening(server.host(host).threads(host.threads()).runs(host.runs())::start);
+  }
+
+  private <T> T listening(Supplier<T> step) {
     try {
-      access.apply(builder.address(address).port(port), System.getenv());
-      return builder.start();
+      return step.get();
     } catch (IllegalStateException e) {
       throw new CannotListen(
           e,

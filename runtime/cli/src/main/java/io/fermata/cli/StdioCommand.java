@@ -1,6 +1,7 @@
 package io.fermata.cli;
 
 import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.McpStdio;
 import io.fermata.persistence.Store;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,14 +25,14 @@ final class StdioCommand extends ConsoleCommand {
   @Override
   public Integer call() throws InterruptedException {
     Store chosen = store.store();
-    Opened opened = started(host -> host.store(chosen));
-    McpStdio stdio =
-        orClose(
-            opened,
-            () ->
-                approvals
-                    .apply(introduced(McpServer.serving(opened.host())))
-                    .stdio(System.in, System.out));
+    McpServerBuilder server = McpServer.plain();
+    Opened opened =
+        started(
+            host -> {
+              approvals.apply(introduced(server));
+              return host.store(chosen);
+            });
+    McpStdio stdio = orClose(opened, () -> server.host(opened.host()).stdio(System.in, System.out));
     Runtime.getRuntime()
         .addShutdownHook(
             new Thread(

@@ -120,9 +120,7 @@ class CliTest {
             @Override
             public void addTo(HostBuilder host) {
               LoggerFactory.getLogger("io.fermata.desk").info("opened by {}", "ann\nbob");
-              ChatModel silent = new ChatModel() {};
-              host.agent(
-                  Agent.aiHuman("desk", Prompt.of("desk", Model.of("none", silent)).text("Help.")));
+              host.agent(desk());
             }
 
             @Override
@@ -132,6 +130,11 @@ class CliTest {
           };
       System.exit(Cli.of("desk", desk).run("chat", "desk", "--store", "memory"));
     }
+  }
+
+  private static Agent desk() {
+    ChatModel silent = new ChatModel() {};
+    return Agent.aiHuman("desk", Prompt.of("desk", Model.of("none", silent)).text("Help."));
   }
 
   static Flow<Order> order() {
@@ -223,6 +226,7 @@ class CliTest {
 
   @Test
   void commandsThatNeedTheApplicationHaveItsOptions() {
+    begun();
     Orders orders = new Orders();
     Cli cli = Cli.of("orders", orders);
 
@@ -240,13 +244,7 @@ class CliTest {
     assertThat(err).asString().contains("Unknown option");
     assertThat(orders.seen)
         .containsExactly(
-            "added with ",
-            "closed",
-            "added with here",
-            "started",
-            "closed",
-            "added with there",
-            "closed");
+            "added with ", "closed", "added with here", "closed", "added with there", "closed");
   }
 
   @Test
@@ -381,7 +379,7 @@ class CliTest {
           }
         };
 
-    assertThat(run(Cli.of("orders", orders), "serve", "--store", store()))
+    assertThat(run(Cli.of("orders", orders), "serve", "--port", "0", "--store", store()))
         .isEqualTo(CommandLine.ExitCode.SOFTWARE);
     assertThat(err).asString().contains("The bank is closed");
     assertThat(orders.seen).containsExactly("added with none", "started", "closed");
@@ -393,11 +391,14 @@ class CliTest {
   @Test
   void aHostThatCannotStartIsExplainedInOneLineByEveryCommand() {
     String run = begun().runId();
-    Cli cli = Cli.of("orders", host -> host.flow(order()).retention("bill", Retention.DEFAULT));
+    Cli cli =
+        Cli.of(
+            "orders",
+            host -> host.flow(order()).agent(desk()).retention("bill", Retention.DEFAULT));
     String file = folder.resolve("not.jsonl").toString();
     List<List<String>> commands =
         List.of(
-            List.of("serve"),
+            List.of("serve", "--port", "0"),
             List.of("stdio"),
             List.of("chat", "desk"),
             List.of("check"),
@@ -461,7 +462,7 @@ class CliTest {
   }
 
   @Test
-  void aToolThatCannotBeAddedClosesTheHost() {
+  void aToolThatCannotBeAddedClosesTheApplicationBeforeItsHostStarts() {
     Orders orders =
         new Orders() {
           @Override
@@ -475,7 +476,7 @@ class CliTest {
       assertThat(run(Cli.of("orders", orders), command, "--store", store()))
           .isEqualTo(CommandLine.ExitCode.SOFTWARE);
       assertThat(err).asString().contains("no tools today");
-      assertThat(orders.seen).containsExactly("added with none", "started", "closed");
+      assertThat(orders.seen).containsExactly("added with none", "closed");
     }
   }
 
@@ -600,7 +601,8 @@ class CliTest {
   void anApplicationThatDoesNotStartIsClosed() {
     Orders orders = new Orders();
 
-    assertThat(run(Cli.of("orders", orders), "serve", "--cluster", "--store", store()))
+    assertThat(
+            run(Cli.of("orders", orders), "serve", "--port", "0", "--cluster", "--store", store()))
         .isEqualTo(Cli.UNUSABLE);
     assertThat(err).asString().contains("cluster");
     assertThat(orders.seen).containsExactly("added with none", "closed");

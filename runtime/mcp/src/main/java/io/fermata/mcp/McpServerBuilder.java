@@ -52,10 +52,13 @@ import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
 import io.vertx.core.net.SocketAddress;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.BindException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -77,7 +80,7 @@ import org.jspecify.annotations.Nullable;
 public final class McpServerBuilder {
   private static final Pattern ISSUED = Pattern.compile("https?://");
 
-  private final ToolHost host;
+  private ToolHost host;
   private final ApiKeys keys = new ApiKeys();
   private final List<String> hosts = new ArrayList<>();
   private final List<String> origins = new ArrayList<>();
@@ -98,14 +101,22 @@ public final class McpServerBuilder {
   private RegisteredFeatures offers = RegisteredFeatures.NONE;
   private PrincipalLimits limits = PrincipalLimits.DEFAULT;
   private @Nullable OAuth oauth;
-  private Telemetry telemetry;
+  private @Nullable Telemetry telemetry;
   private @Nullable Supplier<String> metrics;
   private boolean accessLog;
   private LongSupplier nanos = System::nanoTime;
 
   McpServerBuilder(ToolHost host) {
     this.host = host;
-    this.telemetry = host.telemetry();
+  }
+
+  /**
+   * Serves the tools of this host. A server that was set up as {@link McpServer#plain} can so be
+   * {@linkplain #check checked} before there is a host, which begins to work when it starts.
+   */
+  public McpServerBuilder host(ToolHost served) {
+    this.host = served;
+    return this;
   }
 
   /** The time that passes for its limits, in nanoseconds; it never goes back. */
@@ -405,15 +416,32 @@ public final class McpServerBuilder {
   }
 
   /**
+   * Refuses what {@link #start} would refuse whatever the host is: settings that contradict each
+   * other, and a port that another program has. Nothing is served.
+   *
+   * @throws IllegalStateException as {@link #start} does
+   * @throws IllegalArgumentException if operators or instructors cannot authenticate
+   */
+  public McpServerBuilder check() {
+    requirePermissions();
+    try (Socket socket = new Socket()) {
+      // As the server binds it, so that connections that just ended do not matter.
+      socket.setReuseAddress(true);
+      socket.bind(new InetSocketAddress(InetAddress.getByName(address), port));
+    } catch (IOException e) {
+      throw cannotListen(e);
+    }
+    return this;
+  }
+
+  /**
    * Serves over HTTP.
    *
    * @throws IllegalStateException if other machines can reach the address without authentication,
    *     or the port is not available
    */
   public McpServer start() {
-    requireAuthenticationOutside();
-    requireKnown("operators", operators);
-    requireKnown("instructors", instructors);
+    requirePermissions();
     // Invalid settings are rejected before there is anything to close.
     SocketAddress listening = HttpVerticle.address(address, port);
     Core core = new Core();
@@ -467,10 +495,10 @@ public final class McpServerBuilder {
                 gate,
                 connections.responseTimeout(),
                 new MethodTable.Permissions(quotas, scopes, modelsMayApprove),
-                telemetry));
+                telemetry()));
     private final LegacyProtocol legacy =
         new LegacyProtocol(host, peers, subscriptions, gate, quotas, methods::welcome);
-    private final McpDispatcher protocol = new McpDispatcher(methods, legacy, gate, telemetry);
+    private final McpDispatcher protocol = new McpDispatcher(methods, legacy, gate, telemetry());
 
     private RegisteredFeatures offered() {
       if (!operatorsTool) {
@@ -487,6 +515,16 @@ public final class McpServerBuilder {
       subscriptions.close();
       workers.close();
     }
+  }
+
+  private Telemetry telemetry() {
+    return telemetry == null ? host.telemetry() : telemetry;
+  }
+
+  private void requirePermissions() {
+    requireAuthenticationOutside();
+    requireKnown("operators", operators);
+    requireKnown("instructors", instructors);
   }
 
   private void requireAuthenticationOutside() {
@@ -568,10 +606,10 @@ public final class McpServerBuilder {
             new Cors(origins),
             new Authenticator(keys, tokens, core.scopes.challenge()),
             core.quotas,
-            new Refusals(telemetry, core.audit, nanos),
+            new Refusals(telemetry(), core.audit, nanos),
             oauth == null ? null : new ProtectedResource(oauth, name),
             accessLog ? new AccessLog() : null);
-    Connections open = new Connections(connections, telemetry, nanos);
+    Connections open = new Connections(connections, telemetry(), nanos);
     ConcurrentLinkedQueue<HttpVerticle> verticles = new ConcurrentLinkedQueue<>();
     vertx
         .deployVerticle(
@@ -596,7 +634,7 @@ public final class McpServerBuilder {
         .join();
     core.bound.set(verticles.element().port());
     Telemetry.ServerGauges gauges = gauges(open, streams, core.changeStreams);
-    telemetry.opened(gauges);
+    telemetry().opened(gauges);
     Runnable alone = core.peers.subscribe();
     return new McpServer(
         vertx,
@@ -607,7 +645,7 @@ public final class McpServerBuilder {
         verticles.element().port(),
         () -> {
           alone.run();
-          telemetry.closed(gauges);
+          telemetry().closed(gauges);
         });
   }
 
