@@ -7,6 +7,7 @@ import io.fermata.mcp.McpServerBuilder;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.key.Closing;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,7 +16,6 @@ import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +37,7 @@ abstract class ConsoleCommand implements Callable<Integer> {
   static final class Opened implements AutoCloseable {
     private final Fermata host;
     private final Application application;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private final Closing closing = new Closing();
 
     private Opened(Fermata host, Application application) {
       this.host = host;
@@ -50,19 +50,19 @@ abstract class ConsoleCommand implements Callable<Integer> {
 
     @Override
     public void close() {
-      closeOnce(host::close);
+      close(host::close);
     }
 
     /** Running work has this long to complete. */
     void close(Duration timeout) {
-      closeOnce(() -> host.close(timeout));
+      close(() -> host.close(timeout));
     }
 
-    private void closeOnce(Runnable closeHost) {
-      if (closed.compareAndSet(false, true)) {
-        try (application) {
-          closeHost.run();
-        }
+    private void close(Runnable closeHost) {
+      try {
+        closeHost.run();
+      } finally {
+        closing.close(GRACE, Duration.ZERO, application::close);
       }
     }
 

@@ -5,13 +5,13 @@ import io.fermata.mcp.http.HttpVerticle;
 import io.fermata.mcp.protocol.GracefulShutdown;
 import io.fermata.mcp.protocol.HandlerExecutor;
 import io.fermata.session.ToolHost;
+import io.fermata.session.key.Closing;
 import io.vertx.core.Vertx;
 import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,7 +40,7 @@ public final class McpServer implements AutoCloseable {
   private final String host;
   private final int port;
   private final Runnable closed;
-  private final AtomicBoolean ended = new AtomicBoolean();
+  private final Closing closing = new Closing();
 
   McpServer(
       Vertx vertx,
@@ -94,15 +94,18 @@ public final class McpServer implements AutoCloseable {
    * Shuts down gracefully. From now on {@code /health/ready} is 503, new calls are rejected as
    * {@code shutting_down}, and event streams end. Calls in flight are answered. Calls of flows and
    * agents that take longer are {@linkplain ToolHost#handBack() handed back}: their clients learn
-   * that the work continues and ask for its outcome later. Close the host after the server.
+   * that the work continues and ask for its outcome later. Who drains a server that is shutting
+   * down returns when it has. Close the host after the server.
    *
-   * @param timeout how long calls in flight may take
+   * @param timeout how long calls in flight may take; of several callers the most impatient one
+   *     decides
    */
   public void drain(Duration timeout) {
-    if (!ended.compareAndSet(false, true)) {
-      return;
-    }
-    shutdown.run(timeout);
+    closing.close(timeout, Duration.ofSeconds(SECONDS_TO_CLOSE), () -> drainFirst(timeout));
+  }
+
+  private void drainFirst(Duration timeout) {
+    shutdown.run(timeout, closing);
     try {
       vertx
           .close()

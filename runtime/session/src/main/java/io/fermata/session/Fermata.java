@@ -347,22 +347,25 @@ public final class Fermata implements ToolHost, AutoCloseable {
 
   /**
    * Refuses new calls, waits for those in flight, closes the store, and delivers pending
-   * notifications to recorders.
+   * notifications to recorders. Who closes a host that is closing returns when it has closed.
    *
    * @param timeout how long to wait; then callers are {@linkplain #handBack handed back}, and
    *     running work is cancelled and resumed by the next host. Recorders get what is left of it,
-   *     but at least a second
+   *     but at least a second. Of several callers the most impatient one decides
    */
   public void close(Duration timeout) {
-    if (!host.closed.compareAndSet(false, true)) {
-      return;
-    }
+    host.closing.close(timeout, HAND_BACK.plus(DRAIN), () -> closeFirst(timeout));
+  }
+
+  private void closeFirst(Duration timeout) {
+    host.closed.set(true);
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout.toMillis());
     host.subscriptions.endAll();
     // Other hosts send calls to the sessions here until these have moved.
     boolean moves = host.cluster != null && host.cluster.hasOthers();
     CompletableFuture<Void> drained = moves ? host.gateway.drainToMove() : host.gateway.drain();
-    boolean quiet = await(drained, timeout, "the work in progress");
+    boolean quiet =
+        await(host.closing.orHurried(drained), timeout, "the work in progress") && drained.isDone();
     if (!quiet) {
       handBack();
       quiet = await(drained, HAND_BACK, "the work that was handed back");
@@ -382,11 +385,14 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /** Stops without waiting, as a crash would. */
   public void crash() {
     host.closed.set(true);
-    if (host.cluster != null) {
-      host.cluster.stop();
-    }
-    stop(host.directory::stop);
-    host.recorders.abandon();
+    host.closing.stop(
+        () -> {
+          if (host.cluster != null) {
+            host.cluster.stop();
+          }
+          stop(host.directory::stop);
+          host.recorders.abandon();
+        });
   }
 
   private void stop(Runnable closeDirectory) {

@@ -46,6 +46,7 @@ import io.fermata.session.host.Timetable;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.key.Closing;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
@@ -76,6 +77,7 @@ import org.jspecify.annotations.Nullable;
 /** The wired parts of a host, behind the facade {@link Fermata}. */
 final class HostParts {
   final AtomicBoolean closed = new AtomicBoolean();
+  final Closing closing = new Closing();
   final OpenStore store;
   final HostBuilder config;
   final Settings settings;

@@ -79,6 +79,51 @@ class HandBackTest {
   }
 
   @Test
+  void whoClosesAHostThatIsClosingReturnsWhenItHasClosed(@TempDir Path directory) throws Exception {
+    Store store = Store.sqlite(directory.resolve("test.db"));
+    TestHost host = new TestHost(store, slow);
+    CompletableFuture<ToolReply> booking = booking(host.client());
+    Thread first = new Thread(() -> host.fermata().close(Duration.ofHours(1)));
+    first.start();
+    while (health(host).accepts()) {
+      Thread.onSpinWait();
+    }
+    CountDownLatch opened = new CountDownLatch(1);
+    Thread second =
+        new Thread(
+            () -> {
+              host.fermata().close(Duration.ofHours(1));
+              store.open().close();
+              opened.countDown();
+            });
+    second.start();
+    while (second.getState() != Thread.State.TIMED_WAITING && second.isAlive()) {
+      Thread.onSpinWait();
+    }
+    assertThat(second.isAlive()).as("waits").isTrue();
+    goOn.countDown();
+    assertThat(opened.await(60, TimeUnit.SECONDS)).as("the store is free").isTrue();
+    assertThat(got(booking).error()).isFalse();
+    first.join();
+  }
+
+  @Test
+  void theMostImpatientOfThoseWhoCloseAHostDecides() throws Exception {
+    TestHost host = new TestHost(Store.memory(), slow);
+    CompletableFuture<ToolReply> booking = booking(host.client());
+    Thread patient = new Thread(() -> host.fermata().close(Duration.ofHours(1)));
+    patient.start();
+    while (health(host).accepts()) {
+      Thread.onSpinWait();
+    }
+
+    host.fermata().close(Duration.ofMillis(50));
+
+    assertThat(code(got(booking))).isEqualTo("still_working");
+    patient.join();
+  }
+
+  @Test
   void aHostIsReadyUntilItCloses() {
     TestHost host = new TestHost(Store.memory(), slow);
     assertThat(host.fermata().health().toCompletableFuture().join()).isEqualTo(Health.GOOD);

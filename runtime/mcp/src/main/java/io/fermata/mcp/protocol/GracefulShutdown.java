@@ -1,6 +1,7 @@
 package io.fermata.mcp.protocol;
 
 import io.fermata.session.ToolHost;
+import io.fermata.session.key.Closing;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -43,12 +44,17 @@ public final class GracefulShutdown {
    * @param timeout how long calls in flight may take
    */
   public void run(Duration timeout) {
+    run(timeout, new Closing());
+  }
+
+  /** As {@link #run(Duration)}; another caller may hurry it. */
+  public void run(Duration timeout, Closing closing) {
     CompletableFuture<Void> empty = gate.close();
     endOfStreams.run();
-    if (await(empty, timeout)) {
+    if (await(closing.orHurried(empty), timeout) && empty.isDone()) {
       return;
     }
-    LOG.info("Calls are still in flight after {}; they are handed back", timeout);
+    LOG.info("Calls are still in flight after {} at most; they are handed back", timeout);
     if (!handBack(empty)) {
       gate.cutOff();
       await(empty, WRITE_TIMEOUT);
@@ -68,7 +74,7 @@ public final class GracefulShutdown {
     return left;
   }
 
-  private static boolean await(CompletableFuture<Void> empty, Duration timeout) {
+  private static boolean await(CompletableFuture<?> empty, Duration timeout) {
     try {
       empty.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
       return true;

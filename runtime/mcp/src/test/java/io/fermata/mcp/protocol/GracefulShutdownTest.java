@@ -202,6 +202,25 @@ class GracefulShutdownTest {
     server.drain(Duration.ofHours(1));
   }
 
+  @Test
+  void whoDrainsAServerThatIsShuttingDownReturnsWhenItHasAndMayHurryIt() throws Exception {
+    CompletableFuture<Wired.Said> call = later("endless");
+    assertThat(handling.await(60, TimeUnit.SECONDS)).isTrue();
+    CompletableFuture<Void> first = draining(Duration.ofHours(1));
+    Thread second = new Thread(() -> server.drain(Duration.ofHours(1)));
+    second.start();
+    while (second.getState() != Thread.State.TIMED_WAITING && second.isAlive()) {
+      Thread.onSpinWait();
+    }
+    assertThat(second.isAlive()).as("waits").isTrue();
+
+    server.drain(SHORT);
+
+    second.join();
+    first.join();
+    call.join();
+  }
+
   /** A server over streams, and their other ends. */
   private record Streams(McpStdio stdio, PipedOutputStream toServer, BufferedReader fromServer) {}
 
