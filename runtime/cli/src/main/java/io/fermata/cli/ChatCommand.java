@@ -47,7 +47,7 @@ final class ChatCommand extends ConsoleCommand {
   @Override
   public Integer call() throws IOException {
     Store chosen = store.store();
-    try (Opened opened = started(host -> withAgent(host.store(chosen))).closedOnSignal()) {
+    try (Opened opened = started(host -> withAgent(host.store(chosen)))) {
       Threads threads = opened.host().threads();
       String id = opened(threads);
       BufferedReader in =

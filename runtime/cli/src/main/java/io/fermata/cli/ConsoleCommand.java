@@ -26,50 +26,90 @@ import picocli.CommandLine.Spec;
 
 /** A command that picocli runs. */
 abstract class ConsoleCommand implements Callable<Integer> {
-  /** Who starts a process and ends it by a signal does not wait long. */
-  static final Duration GRACE = Duration.ofSeconds(3);
-
   @Spec @Nullable CommandSpec command;
 
   private @Nullable Cli cli;
 
-  /** A host of the application, which is closed with it, once. */
-  static final class Opened implements AutoCloseable {
-    private final Fermata host;
+  /**
+   * The end of a command: its server, its host and its application close in this order, as far as
+   * they are there, also when a signal ends the process.
+   */
+  static final class Ending implements AutoCloseable {
+    /** Who starts a process and ends it by a signal does not wait long. */
+    static final Duration GRACE = Duration.ofSeconds(3);
+
     private final Application application;
     private final Closing closing = new Closing();
+    private final Thread hook = new Thread(this::closeOnSignal, "fermata-close");
+    private volatile Supplier<Duration> server = () -> GRACE;
+    private volatile @Nullable Fermata host;
 
-    private Opened(Fermata host, Application application) {
-      this.host = host;
+    private Ending(Application application) {
       this.application = application;
     }
 
-    Fermata host() {
-      return host;
+    /** Of an application that is about to open what it needs. */
+    static Ending of(Application application) {
+      Ending ending = new Ending(application);
+      Runtime.getRuntime().addShutdownHook(ending.hook);
+      return ending;
     }
 
+    void host(Fermata started) {
+      host = started;
+    }
+
+    /**
+     * @param drain ends the server, and returns how long running work may take after that
+     */
+    void server(Supplier<Duration> drain) {
+      server = drain;
+    }
+
+    private void closeOnSignal() {
+      Duration left = GRACE;
+      try {
+        left = server.get();
+      } finally {
+        close(left);
+      }
+    }
+
+    /** The end of a command that serves nothing any more. */
     @Override
     public void close() {
-      close(host::close);
-    }
-
-    /** Running work has this long to complete. */
-    void close(Duration timeout) {
-      close(() -> host.close(timeout));
-    }
-
-    private void close(Runnable closeHost) {
       try {
-        closeHost.run();
+        close(Duration.ofSeconds(30));
+      } finally {
+        forget();
+      }
+    }
+
+    private void close(Duration timeout) {
+      try {
+        Fermata started = host;
+        if (started != null) {
+          started.close(timeout);
+        }
       } finally {
         closing.close(GRACE, Duration.ZERO, application::close);
       }
     }
 
-    /** Closes it also when the process is terminated by a signal. */
-    Opened closedOnSignal() {
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> close(GRACE), "fermata-close"));
-      return this;
+    private void forget() {
+      try {
+        Runtime.getRuntime().removeShutdownHook(hook);
+      } catch (IllegalStateException e) {
+        // The hook runs already.
+      }
+    }
+  }
+
+  /** A host of the application, which is closed with it. */
+  record Opened(Fermata host, Ending ending) implements AutoCloseable {
+    @Override
+    public void close() {
+      ending.close();
     }
   }
 
@@ -87,8 +127,9 @@ abstract class ConsoleCommand implements Callable<Integer> {
   }
 
   /** The application on a host that is not started. */
-  private HostBuilder unstarted(UnaryOperator<HostBuilder> more) {
-    return orClose(cli().application(), () -> more.apply(described(cli().application())));
+  private Looked unstarted(UnaryOperator<HostBuilder> more) {
+    Ending ending = Ending.of(cli().application());
+    return orClose(ending, () -> new Looked(more.apply(described(cli().application())), ending));
   }
 
   private HostBuilder described(Application application) {
@@ -122,16 +163,16 @@ abstract class ConsoleCommand implements Callable<Integer> {
   }
 
   /** An application that is only looked at. */
-  record Looked(HostBuilder host, Application application) implements AutoCloseable {
+  record Looked(HostBuilder host, Ending ending) implements AutoCloseable {
     @Override
     public void close() {
-      application.close();
+      ending.close();
     }
   }
 
   /** Starts no host. */
   final Looked looked() {
-    return new Looked(unstarted(host -> host), cli().application());
+    return unstarted(host -> host);
   }
 
   /**
@@ -156,9 +197,10 @@ abstract class ConsoleCommand implements Callable<Integer> {
   }
 
   private Opened opened(UnaryOperator<HostBuilder> more) {
-    Application application = cli().application();
-    HostBuilder builder = unstarted(more);
-    return new Opened(orClose(application, () -> explained(builder::start)), application);
+    Looked looked = unstarted(more);
+    Fermata host = orClose(looked, () -> explained(looked.host()::start));
+    looked.ending().host(host);
+    return new Opened(host, looked.ending());
   }
 
   /**

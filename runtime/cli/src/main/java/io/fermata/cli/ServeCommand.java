@@ -21,7 +21,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
@@ -118,9 +117,9 @@ final class ServeCommand extends ConsoleCommand {
     McpServerBuilder builder = McpServer.plain();
     Opened opened = start(telemetry, builder);
     McpServer server = orClose(opened, () -> listen(builder, opened.host(), prometheus));
-    CompletableFuture<Integer> end = closeAtTheEnd(server, opened);
+    CompletableFuture<Integer> lost = drainedAtTheEnd(server, opened);
     printEndpoint(server, opened.host());
-    return end.get();
+    return lost.get();
   }
 
   /** A host that cannot start says why and what to do, such as one whose cluster refuses it. */
@@ -198,25 +197,23 @@ final class ServeCommand extends ConsoleCommand {
     }
   }
 
-  /** The exit code: of an end by a signal, or of the loss of the store, which is not waited for. */
-  private CompletableFuture<Integer> closeAtTheEnd(McpServer server, Opened opened) {
-    CompletableFuture<Integer> end = new CompletableFuture<>();
-    Thread close =
-        new Thread(
+  /** The exit code after the loss of the store, which is not waited for. */
+  private CompletableFuture<Integer> drainedAtTheEnd(McpServer server, Opened opened) {
+    CompletableFuture<Integer> lost = new CompletableFuture<>();
+    opened
+        .ending()
+        .server(
             () -> {
-              int seconds = end.isDone() ? 0 : drain;
+              int seconds = lost.isDone() ? 0 : drain;
               long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
               server.drain(Duration.ofSeconds(seconds));
-              opened.close(Duration.ofNanos(Math.max(MIN_CLOSE_NANOS, until - System.nanoTime())));
-              end.complete(ExitCode.OK);
-            },
-            "fermata-close");
-    Runtime.getRuntime().addShutdownHook(close);
+              return Duration.ofNanos(Math.max(MIN_CLOSE_NANOS, until - System.nanoTime()));
+            });
     opened
         .host()
         .lost()
-        .thenAccept(reason -> end.complete(Cli.explainLoss(reason, commandLine().getErr())));
-    return end;
+        .thenAccept(reason -> lost.complete(Cli.explainLoss(reason, commandLine().getErr())));
+    return lost;
   }
 
   private void printEndpoint(McpServer server, Fermata host) {

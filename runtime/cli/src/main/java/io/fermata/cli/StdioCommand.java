@@ -33,14 +33,13 @@ final class StdioCommand extends ConsoleCommand {
               return host.store(chosen);
             });
     McpStdio stdio = orClose(opened, () -> server.host(opened.host()).stdio(System.in, System.out));
-    Runtime.getRuntime()
-        .addShutdownHook(
-            new Thread(
-                () -> {
-                  stdio.drain(GRACE);
-                  opened.close(GRACE);
-                },
-                "fermata-close"));
+    opened
+        .ending()
+        .server(
+            () -> {
+              stdio.drain(Ending.GRACE);
+              return Ending.GRACE;
+            });
     AtomicInteger code = new AtomicInteger(ExitCode.OK);
     opened
         .host()

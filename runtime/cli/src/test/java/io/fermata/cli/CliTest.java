@@ -42,6 +42,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -129,6 +130,26 @@ class CliTest {
             }
           };
       System.exit(Cli.of("desk", desk).run("chat", "desk", "--store", "memory"));
+    }
+  }
+
+  /** An application that does not get any further than to open what it needs. */
+  static final class Hesitating {
+    public static void main(String[] arguments) {
+      Application hesitating =
+          new Application() {
+            @Override
+            public void addTo(HostBuilder host) {
+              System.out.println("opened");
+              new CompletableFuture<>().join();
+            }
+
+            @Override
+            public void close() {
+              System.out.println("closed");
+            }
+          };
+      System.exit(Cli.of("desk", hesitating).run(arguments));
     }
   }
 
@@ -319,10 +340,16 @@ class CliTest {
   }
 
   private Process chat(String... options) throws IOException {
+    return process(List.of(options), Talking.class);
+  }
+
+  private Process process(List<String> options, Class<?> main, String... arguments)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of(options));
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Talking.class.getName()));
+    command.addAll(options);
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+    command.addAll(List.of(arguments));
     return new ProcessBuilder(command).redirectError(log().toFile()).start();
   }
 
@@ -346,6 +373,29 @@ class CliTest {
         .content()
         .contains(" INFO  io.fermata.desk opened by ann\\nbob")
         .doesNotContain("DEBUG");
+  }
+
+  @Test
+  void aServerThatIsTerminatedWhileItsApplicationStartsClosesIt() throws Exception {
+    String[] serve = {"serve", "--port", "0", "--store", "memory"};
+    assertThat(terminatedOnceOpened(serve)).containsExactly("closed");
+  }
+
+  @Test
+  void aCommandThatIsTerminatedClosesItsApplication() throws Exception {
+    assertThat(terminatedOnceOpened("graph", "order")).containsExactly("closed");
+  }
+
+  /** What a process still says. */
+  private List<String> terminatedOnceOpened(String... command) throws Exception {
+    Process process = process(List.of(), Hesitating.class, command);
+    try (BufferedReader lines = process.inputReader()) {
+      assertThat(lines.readLine()).isEqualTo("opened");
+      process.toHandle().destroy(); // which leaves its output open
+      return lines.lines().toList();
+    } finally {
+      process.destroyForcibly();
+    }
   }
 
   @Test
