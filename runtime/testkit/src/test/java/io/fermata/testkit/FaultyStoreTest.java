@@ -48,11 +48,13 @@ import io.fermata.testkit.FaultyStore.Fault;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -403,7 +405,7 @@ final class FaultyStoreTest {
             .result(state -> state)
             .compile();
     List<String> pieces = IntStream.range(0, 5_000).mapToObj(i -> i + " ").toList();
-    StringBuffer got = new StringBuffer();
+    Queue<String> got = new ConcurrentLinkedQueue<>();
     try (SessionProbe probe = SessionProbe.of(flow)) {
       ObjectNode start = Json.object().put("action", "start").put("intent", "listens");
       CompletionStage<ToolReply> started =
@@ -411,7 +413,7 @@ final class FaultyStoreTest {
               .host()
               .call(
                   new ToolCall("heard", "ann", start, Json.object(), null),
-                  progress -> got.append(progress.piece()));
+                  progress -> got.add(progress.piece()));
       Run<Heard> searching = searches.get(30, TimeUnit.SECONDS);
       probe.holdWrites();
       CompletableFuture<ToolReply> signalled =
@@ -426,7 +428,7 @@ final class FaultyStoreTest {
       signalled.get(30, TimeUnit.SECONDS);
       ToolReply end = started.toCompletableFuture().get(30, TimeUnit.SECONDS);
       assertThat(end.structured().at("/result/word").asText()).isEqualTo("first");
-      assertThat(got.toString()).isEqualTo(String.join("", pieces));
+      assertThat(String.join("", got)).isEqualTo(String.join("", pieces));
     }
   }
 
