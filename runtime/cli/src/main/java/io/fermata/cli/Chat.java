@@ -138,6 +138,8 @@ public final class Chat implements AutoCloseable {
 
   /** Prints the messages since, what the agent waits for, and why it stopped. */
   private void show(Threads.View view, boolean first) {
+    // What led here is on the screen before the question that it led to.
+    now(feed.deliveredUpTo(view.offset()));
     List<Message> page =
         new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
     Collections.reverse(page);
