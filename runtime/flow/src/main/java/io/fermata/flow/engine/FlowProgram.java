@@ -198,7 +198,7 @@ public final class FlowProgram<S extends Record>
       return new Finish<>(ended(state));
     }
     List<StepEffect> effects = wanted.of(state);
-    if (PendingEffects.works(state)) {
+    if (state.works()) {
       return new Perform<>(effects);
     }
     StepEffect expiry = expiry(state);
@@ -344,7 +344,7 @@ public final class FlowProgram<S extends Record>
     boolean standsStill =
         state.running()
             && state.ending() == null
-            && !PendingEffects.works(state)
+            && !state.works()
             && !PendingEffects.continuesByItself(state);
     if (expiry == null || !standsStill) {
       return null;
@@ -378,7 +378,7 @@ public final class FlowProgram<S extends Record>
 
   /** Whether a call waits for the work of the run. */
   private static boolean attended(RunState state) {
-    return state.called() && PendingEffects.works(state);
+    return state.called() && state.works();
   }
 
   /**

@@ -112,16 +112,6 @@ final class PendingEffects {
     throw new IllegalStateException("Field " + field + " is no question of " + ask.id());
   }
 
-  /** Whether the run stands or falls with an effect, and does not only wait for a moment. */
-  static boolean works(RunState state) {
-    for (PlaceState at : state.places().values()) {
-      if (at.phase() instanceof Phase.Working) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   /** Whether a sleep or a deadline is pending, after which the run continues without a call. */
   static boolean continuesByItself(RunState state) {
     for (PlaceState at : state.places().values()) {

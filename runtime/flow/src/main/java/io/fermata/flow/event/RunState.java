@@ -206,6 +206,16 @@ public record RunState(
     return status == Status.RUNNING;
   }
 
+  /** Whether a handler runs at some place, or a failed one will be retried. */
+  public boolean works() {
+    for (PlaceState at : places.values()) {
+      if (at.phase() instanceof Phase.Working) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Whether it has branches besides the trunk. */
   @JsonIgnore
   public boolean forked() {

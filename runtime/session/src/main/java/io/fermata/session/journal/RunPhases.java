@@ -43,11 +43,6 @@ public final class RunPhases {
                     || at.reminds());
   }
 
-  /** Whether a handler runs, or a failed one will be retried. */
-  public static boolean works(RunState run) {
-    return run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Working);
-  }
-
   /** Whether a question or widget is open, and nothing is at work or has stopped. */
   public static boolean onlyAsks(RunState run) {
     return asks(run)

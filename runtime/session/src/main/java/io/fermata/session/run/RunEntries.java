@@ -49,7 +49,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
 
   /** The entries before a call is told that the work continues which it waited behind. */
   List<Entry<Event>> behind(Situation<RunState, Event> at, Waiting call) {
-    boolean works = at.current() != null || RunPhases.works(at.ahead());
+    boolean works = at.current() != null || at.ahead().works();
     return works && at.ahead().running() && hasUnknown(at, call.ownIds())
         ? working(at, call.ownIds())
         : List.of();

@@ -113,7 +113,7 @@ public final class RunPort
 
   @Override
   public boolean works(RunState run) {
-    return RunPhases.works(run);
+    return run.works();
   }
 
   @Override
@@ -638,7 +638,7 @@ public final class RunPort
   private void notifyThread(
       SessionState<RunState> before, RunState ahead, @Nullable Waiting current) {
     Entry.Owner owner = before.owner();
-    boolean paused = !RunPhases.works(before.program()) || !RunPhases.works(ahead);
+    boolean paused = !before.program().works() || !ahead.works();
     if (owner == null
         || !owner.principal().equals(SessionKey.TOOLS)
         || !paused

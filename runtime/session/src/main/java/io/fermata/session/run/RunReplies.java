@@ -263,7 +263,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     Optional<FlowProgram<?>> program =
         run.running() ? catalog.of(flow, run) : Optional.of(catalog.newest(flow));
     Optional<FlowProgram<?>> heir = catalog.versions(flow).takingOver(run);
-    if (program.isEmpty() && (heir.isEmpty() || RunPhases.works(run))) {
+    if (program.isEmpty() && (heir.isEmpty() || run.works())) {
       return versionChanged(run).open(catalog.newest(flow).open(run));
     } else if (program.or(() -> heir).orElseThrow().expired(run, now)) {
       return Outcome.Failure.of(ErrorCode.RUN_EXPIRED);

@@ -18,7 +18,6 @@ import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.journal.Entry;
-import io.fermata.session.journal.RunPhases;
 import io.fermata.session.key.SessionKey;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -120,7 +119,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   }
 
   private static RunInfo.Status liveStatus(RunState run) {
-    if (RunPhases.works(run)) {
+    if (run.works()) {
       return RunInfo.Status.WORKING;
     }
     boolean stopped =
