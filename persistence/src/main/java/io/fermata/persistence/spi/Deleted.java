@@ -25,4 +25,9 @@ public record Deleted(int journals, int records, int snapshots, int entries) {
         snapshots + more.snapshots,
         entries + more.entries);
   }
+
+  /** Counts a journal once of which something was deleted several times. */
+  public Deleted ofAtMost(int different) {
+    return new Deleted(Math.min(journals, different), records, snapshots, entries);
+  }
 }

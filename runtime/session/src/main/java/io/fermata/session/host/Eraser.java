@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -91,26 +92,32 @@ public record Eraser(
     int undelivered = recorders.forget(scope::has);
     return directory
         .forget(scope::has)
-        .thenComposeAsync(nothing -> delete(scope, found, Deleted.NOTHING, ATTEMPTS), executor)
+        .thenComposeAsync(nothing -> delete(scope, found, new HashSet<>(), ATTEMPTS), executor)
         .thenApply(deleted -> Erased.of(deleted, undelivered));
   }
 
+  /**
+   * Deletes until nothing is left: a session may be listed again while it is deleted.
+   *
+   * @param known the journals of earlier attempts, each of which is counted once
+   */
   private CompletionStage<Deleted> delete(
-      SessionScope scope, Set<String> found, Deleted before, int attempts) {
+      SessionScope scope, Set<String> found, Set<String> known, int attempts) {
     if (found.isEmpty()) {
-      return CompletableFuture.completedFuture(before);
+      return CompletableFuture.completedFuture(Deleted.NOTHING);
     } else if (attempts == 0) {
       return CompletableFuture.failedFuture(
           new IllegalStateException(
               "%s is still being written during the erasure, possibly by another host on this store; stop that host and erase again"
                   .formatted(String.join(", ", found))));
     }
+    known.addAll(found);
     return inPortions(found)
         .thenComposeAsync(
             deleted ->
                 found(scope)
-                    .thenComposeAsync(
-                        left -> delete(scope, left, before.and(deleted), attempts - 1), executor),
+                    .thenComposeAsync(left -> delete(scope, left, known, attempts - 1), executor)
+                    .thenApply(more -> deleted.and(more).ofAtMost(known.size())),
             executor);
   }
 
