@@ -65,20 +65,18 @@ public record SessionState<S>(
           end.status() == RunState.Status.ABANDONED ? Replaced.of(program) : null,
           null);
     }
-    boolean goesOn = ended == null && task;
+    boolean continues = ended == null && task;
     Entry.Owner starter = entry.origin().owner();
     Entry.Owner from = starter == null ? owner : starter;
     return new SessionState<>(
         after,
         from,
         calls.after(entry),
-        goesOn || entry.task(),
+        continues || entry.task(),
         null,
         earlierTasks,
         entry.working() ? replaced : null,
-        Event.changesOfCaller(entry.events()).isEmpty()
-            ? changes
-            : changesOfCaller(entry.events()));
+        changed(entry.events()));
   }
 
   /** The state of a run's session after an entry of its journal. */
@@ -92,8 +90,17 @@ public record SessionState<S>(
 
   /** What the run has changed in the thread that called it, also in events that come next. */
   public List<JsonNode> changesOfCaller(List<?> next) {
-    List<JsonNode> all = new ArrayList<>(changes == null ? List.of() : changes);
-    all.addAll(Event.changesOfCaller(next));
+    List<JsonNode> all = changed(next);
+    return all == null ? List.of() : all;
+  }
+
+  private @Nullable List<JsonNode> changed(List<?> next) {
+    List<JsonNode> more = Event.changesOfCaller(next);
+    if (changes == null || more.isEmpty()) {
+      return more.isEmpty() ? changes : more;
+    }
+    List<JsonNode> all = new ArrayList<>(changes);
+    all.addAll(more);
     return all;
   }
 
