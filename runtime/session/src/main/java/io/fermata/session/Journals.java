@@ -100,8 +100,8 @@ public final class Journals {
 
   /**
    * What other code would have decided in the runs and threads of this host, or of its cluster,
-   * while they go on. They are not affected, and one processor is used; the memory is that of a few
-   * runs. Keys and limits are those of this host, unless others are given.
+   * while they continue. They are not affected, and one processor is used; the memory is that of a
+   * few runs. Keys and limits are those of this host, unless others are given.
    *
    * @return fails with an {@link IllegalStateException} while another one is under way, and if the
    *     host is closed

@@ -447,10 +447,7 @@ class ThreadHostTest {
         Fermata.host()
             .store(Store.sqlite(folder.resolve("t.db")))
             .settings(Settings.DEFAULT.idle(Duration.ofMillis(100)))
-            .agent(
-                Agent.aiHuman(
-                    "decorator",
-                    Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint)))
+            .agent(decorator(paint))
             .start()) {
       String id = sent(host, "go");
       Threads.View stands = now(host.threads().settled("ann", id, TIMEOUT));
@@ -563,10 +560,7 @@ class ThreadHostTest {
                     .edge("deliver", "mix")
                     .edge("mix", "dry")
                     .edge("dry", END));
-    Agent decorator =
-        Agent.aiHuman(
-            "decorator",
-            Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint));
+    Agent decorator = decorator(paint);
     try (Fermata host =
         Fermata.host()
             .store(Store.sqlite(folder.resolve("t.db")))
@@ -617,10 +611,7 @@ class ThreadHostTest {
                     .edge(START, "ask")
                     .edge("ask", END)
                     .edge("mix", END));
-    Agent decorator =
-        Agent.aiHuman(
-            "decorator",
-            Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint));
+    Agent decorator = decorator(paint);
     try (Fermata host = host(decorator)) {
       String id = sent(host, "go");
       TestHost.eventually(() -> lastOf(host.threads(), id).contains("white"));
@@ -678,11 +669,10 @@ class ThreadHostTest {
                     .edge(START, "ask")
                     .edge("ask", END)
                     .edge("look", END));
-    Prompt prompt = Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint);
     try (Fermata host =
         Fermata.host()
             .store(Store.memory())
-            .agent(Agent.aiHuman("decorator", prompt))
+            .agent(decorator(paint))
             .display(DisplayTool.of("palette", "Palette", "Shows colours.", "<html></html>"))
             .start()) {
       String id = sent(host, "go");
@@ -753,13 +743,8 @@ class ThreadHostTest {
             return Activity.NONE;
           }
         };
-    Prompt prompt = Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint);
     try (Fermata host =
-        Fermata.host()
-            .store(Store.memory())
-            .agent(Agent.aiHuman("decorator", prompt))
-            .telemetry(counting)
-            .start()) {
+        Fermata.host().store(Store.memory()).agent(decorator(paint)).telemetry(counting).start()) {
       String id = sent(host, "go");
       open(host.threads(), id, "Which colour?");
       assertThat(calls).hasValue(1);
@@ -831,10 +816,7 @@ class ThreadHostTest {
             // The look ends once the sweeping, which began before, has let it.
             .settings(Settings.DEFAULT.handlerThreads(1))
             .flow(sweep)
-            .agent(
-                Agent.aiHuman(
-                    "decorator",
-                    Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)).tools(paint)))
+            .agent(decorator(paint))
             .start()) {
       String id = sent(host, "go");
       TestHost.eventually(() -> runs(host) == 1);
@@ -848,6 +830,11 @@ class ThreadHostTest {
       now(sweeping);
       waits(host.threads(), id, "for signal dried");
     }
+  }
+
+  private static Agent decorator(FlowTool paint) {
+    Model model = ScriptedModels.answering(ThreadHostTest::paints);
+    return Agent.aiHuman("decorator", Prompt.of("p", model).tools(paint));
   }
 
   private Fermata withPainter(FlowTool paint) {

@@ -278,7 +278,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
       throw new AssertionError(
           calls.isEmpty()
               ? "Nothing was called yet; begin with start(…)"
-              : "Nothing was called since then; go on with again() or status()");
+              : "Nothing was called since then; continue with again() or status()");
     }
     return body;
   }

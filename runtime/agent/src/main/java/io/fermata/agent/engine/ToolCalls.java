@@ -40,7 +40,7 @@ public final class ToolCalls {
   /** The interval, in milliseconds, at which a flow that continues by itself is polled. */
   private static final long ASK_AGAIN = 2_000;
 
-  /** Until a flow that waits is polled first: its thread is notified when it goes on. */
+  /** Until a flow that waits is polled first: its thread is notified when it continues. */
   private static final long FIRST_LOOK = 60_000;
 
   private static final long LAST_LOOK = 3_600_000;
@@ -236,8 +236,8 @@ public final class ToolCalls {
   private static @Nullable String reference(
       SubAgent relation, ObjectNode arguments, Collection<ChildThread> children) {
     String reference = arguments.path("reference").textValue();
-    boolean goesOn = reference == null && relation.blocking() && relation.maxInstances() == 1;
-    List<ChildThread> mine = goesOn ? of(relation, children) : List.of();
+    boolean continues = reference == null && relation.blocking() && relation.maxInstances() == 1;
+    List<ChildThread> mine = continues ? of(relation, children) : List.of();
     return mine.isEmpty() ? reference : mine.get(0).threadId();
   }
 

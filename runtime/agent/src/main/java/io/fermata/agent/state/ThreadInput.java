@@ -97,7 +97,7 @@ public sealed interface ThreadInput {
   /**
    * A child reports its result.
    *
-   * @param working whether it goes on to work, and will report again
+   * @param working whether it continues to work, and will report again
    */
   record Report(
       String child, long report, boolean failed, String text, boolean working, Usage spent, long at)

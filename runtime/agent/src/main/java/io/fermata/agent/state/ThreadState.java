@@ -208,8 +208,8 @@ public record ThreadState(
   }
 
   /**
-   * The step that waits for people, moments and signals while nothing else of the turn goes on; its
-   * first call does. Null if the thread has something else to wait for, or no turn.
+   * The step that waits for people, moments and signals while nothing else of the turn continues;
+   * its first call does. Null if the thread has something else to wait for, or no turn.
    */
   public @Nullable StepFrame waitingStep() {
     StepFrame waiting = null;

@@ -616,11 +616,11 @@ public final class Fold {
     }
     boolean repeats = halted.before() instanceof Phase.Working;
     boolean onlyHeld = halted.code() == ErrorCode.BRANCH_CANCELLED && !repeats;
-    boolean goesOn =
+    boolean continues =
         onlyHeld
             || halted.resume() == Event.Resume.LEAVING
             || halted.resume() == Event.Resume.JOINING;
-    return at.phase(goesOn ? halted.before() : new Phase.Entering());
+    return at.phase(continues ? halted.before() : new Phase.Entering());
   }
 
   /**

@@ -87,7 +87,7 @@ public final class Narrative implements Recorder {
 
   @Override
   public synchronized void onEvent(Observation event) {
-    if (goesOnWithout(event)) {
+    if (continuesWithout(event)) {
       halted = null;
     }
     if (!(event.fact() instanceof Written written && written.source() == Source.CLIENT)) {
@@ -96,7 +96,7 @@ public final class Narrative implements Recorder {
     event.to(this);
   }
 
-  private boolean goesOnWithout(Observation event) {
+  private boolean continuesWithout(Observation event) {
     boolean abandons =
         event.fact() instanceof Event.BranchFailed || event.fact() instanceof Event.Ending;
     return abandons && halted != null && halted.run().equals(event.moment().run());

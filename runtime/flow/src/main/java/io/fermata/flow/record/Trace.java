@@ -214,11 +214,11 @@ public final class Trace implements Recorder {
       return count;
     }
     Entry last = entries.get(entries.size() - 1);
-    boolean goesOn =
+    boolean continues =
         last.number() == count - 1
             && last.source() == Source.ACTION
             && last.moment().step().equals(at.step());
-    return goesOn ? last.saw() : count;
+    return continues ? last.saw() : count;
   }
 
   /** The home of the flow around a sub-flow; an item's has its index in it. */

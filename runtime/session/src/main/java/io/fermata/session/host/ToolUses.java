@@ -121,7 +121,7 @@ public final class ToolUses {
               if (!reply.error() || !asks(reply.structured())) {
                 return again(use);
               }
-              // A status tells more than an outcome does.
+              // A status says more than an outcome does.
               ObjectNode body = reply.structured().deepCopy();
               body.remove("run");
               return CompletableFuture.completedStage(outcome(body));

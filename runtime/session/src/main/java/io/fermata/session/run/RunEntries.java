@@ -47,7 +47,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     return entries;
   }
 
-  /** The entries before a call is told that the work continues which it waited behind. */
+  /** The entries before a call gets the reply that the work it waited behind continues. */
   List<Entry<Event>> behind(Situation<RunState, Event> at, Waiting call) {
     boolean works = at.current() != null || at.ahead().works();
     return works && at.ahead().running() && hasUnknown(at, call.ownIds())
