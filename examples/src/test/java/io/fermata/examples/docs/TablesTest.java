@@ -15,6 +15,7 @@ import io.fermata.flow.json.Limits;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.RunPicture;
 import io.fermata.mcp.McpServer;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.persistence.Store;
 import io.fermata.session.HostBuilder;
@@ -46,6 +47,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -92,6 +94,8 @@ class TablesTest {
   private static final Set<String> SCRAPED = Set.of("job", "instance");
 
   private static final Pattern CODE = Pattern.compile("`(\\w+)[^`]*`");
+  private static final Pattern REFUSAL =
+      Pattern.compile("(?:failure|refused|failed|ThreadException)\\(\\s*\"(\\w+)\"");
   private static final Pattern LITERAL = Pattern.compile("\"[^\"\\n]*\"");
   private static final Pattern VARIABLE = Pattern.compile("\\b(?:FERMATA|WANIWANI)(?:_[A-Z]+)+\\b");
 
@@ -147,6 +151,8 @@ class TablesTest {
     List<String> ofTheExamples = options(Main.cli().commandLine().getCommandSpec());
     Map<String, List<String>> tables = new TreeMap<>();
     tables.put("error codes", errors());
+    tables.put("error codes of the host", errorsOfTheHost());
+    tables.put("error codes of requests", errorsOfRequests());
     tables.put("settings", components(Settings.class, Settings.DEFAULT));
     tables.put("quotas", components(Settings.Quotas.class, Settings.Quotas.DEFAULT));
     tables.put("limits", components(Limits.class, Limits.DEFAULT));
@@ -178,11 +184,36 @@ class TablesTest {
   private static List<String> errors() {
     return table(
         "| code | cause | repair |",
-        Stream.concat(
-            Stream.of(ErrorCode.values())
-                .map(code -> row("`" + code.wireName() + "`", code.cause(), code.repair())),
-            Stream.of(HostError.values())
-                .map(code -> row("`" + code.wireName() + "`", code.cause(), code.repair()))));
+        Stream.of(ErrorCode.values())
+            .map(error -> row(code(error.wireName()), error.cause(), error.repair())));
+  }
+
+  private static List<String> errorsOfTheHost() {
+    return table(
+        "| code | of | HTTP | cause | repair |",
+        Stream.of(HostError.values())
+            .sorted(Comparator.comparing(HostError::of))
+            .map(
+                error ->
+                    row(
+                        code(error.wireName()),
+                        error.of(),
+                        String.valueOf(error.status()),
+                        error.cause(),
+                        error.repair())));
+  }
+
+  private static List<String> errorsOfRequests() {
+    return table(
+        "| code | HTTP | cause | repair |",
+        Stream.of(RequestError.values())
+            .map(
+                error ->
+                    row(
+                        code(error.wireName()),
+                        String.valueOf(error.status()),
+                        error.cause(),
+                        error.repair())));
   }
 
   /** The components of a record, with their defaults and their Javadoc. */
@@ -521,6 +552,20 @@ class TablesTest {
       }
     }
     assertThat(unused).as("tables that no document has").isEmpty();
+  }
+
+  @Test
+  void everyCodeThatAThreadRefusesWithIsInATable() {
+    Set<String> codes =
+        Stream.of("ThreadProgram", "ThreadJournals", "AgentThreads")
+            .map(name -> types.main(name).text())
+            .flatMap(text -> REFUSAL.matcher(text).results())
+            .map(refusal -> refusal.group(1))
+            .collect(Collectors.toCollection(TreeSet::new));
+    codes.add(StopCode.STEP_ERROR);
+    assertThat(codes).contains("no_open_question");
+    codes.removeIf(code -> HostError.named(code) != null);
+    assertThat(codes).as("codes that are in no table").isEmpty();
   }
 
   private static Set<String> firstColumn(Document document, int line) {

@@ -24,8 +24,6 @@ public final class HttpError extends RuntimeException {
   /** The {@code Retry-After} of an error of unknown duration. */
   private static final String SOON = "1";
 
-  private static final String INTERNAL = "internal_error";
-
   private final String code;
   private final transient Response answer;
 
@@ -36,43 +34,51 @@ public final class HttpError extends RuntimeException {
     this.answer = answer;
   }
 
-  public static HttpError of(int status, String code, String message) {
-    return new HttpError(code, answer(status, code, message, Map.of()));
+  public static HttpError of(RequestError error, String message) {
+    return of(error, message, Map.of());
   }
 
-  /** An error that the host says, with the status of its code. */
+  private static HttpError of(RequestError error, String message, Map<String, String> wrong) {
+    return of(error.status(), error.wireName(), message, wrong);
+  }
+
+  private static HttpError of(int status, String code, String message, Map<String, String> wrong) {
+    return new HttpError(code, answer(status, code, message, wrong));
+  }
+
+  /** An error that the host or a run says, with the status of its code. */
   public static HttpError of(String code, String message) {
-    return new HttpError(code, answer(code, message));
+    return of(status(code), code, message, Map.of());
   }
 
   public static HttpError notFound() {
-    return of(404, "not_found", "Nothing is served at this path");
+    return of(RequestError.NOT_FOUND, RequestError.NOT_FOUND.cause());
   }
 
   public static HttpError methods(String allowed) {
-    String message = "The method is not allowed here; use one of " + allowed;
-    return new HttpError(
-        "method_not_allowed",
-        answer(405, "method_not_allowed", message, Map.of()).with(HttpHeaders.ALLOW, allowed));
+    HttpError error =
+        of(
+            RequestError.METHOD_NOT_ALLOWED,
+            "The method is not allowed here; use one of " + allowed);
+    return new HttpError(error.code, error.answer.with(HttpHeaders.ALLOW, allowed));
   }
 
   /** Invalid fields, each with what is wrong with it. */
   public static HttpError fields(Map<String, String> wrong) {
-    return new HttpError(
-        "invalid_fields",
-        answer(
-            400, "invalid_fields", "Invalid fields: " + String.join(", ", wrong.keySet()), wrong));
+    return of(
+        RequestError.INVALID_FIELDS, "Invalid fields: " + String.join(", ", wrong.keySet()), wrong);
   }
 
   public static HttpError tooManyStreams(int limit) {
-    String message = "%d event streams are open already; close one first".formatted(limit);
-    return new HttpError(
-        "too_many_streams", soon(answer(429, "too_many_streams", message, Map.of())));
+    return of(
+        RequestError.TOO_MANY_STREAMS,
+        "%d event streams are open already; close one first".formatted(limit));
   }
 
   public static HttpError shuttingDown() {
-    String message = "The server is shutting down; send the request again in a moment";
-    return new HttpError("shutting_down", soon(answer(503, "shutting_down", message, Map.of())));
+    return of(
+        HostError.SHUTTING_DOWN.wireName(),
+        "The server is shutting down; send the request again in a moment");
   }
 
   /** A refusal of the transport as an error of this API. */
@@ -82,18 +88,7 @@ public final class HttpError extends RuntimeException {
   }
 
   static String code(RpcException refusal) {
-    return switch (refusal.status) {
-      case 400 -> "bad_request";
-      case 401 -> "unauthorized";
-      case 403 -> "forbidden";
-      case 404 -> "not_found";
-      case 405 -> "method_not_allowed";
-      case 408 -> "request_timeout";
-      case 413 -> "body_too_long";
-      case 429 -> "too_many_calls";
-      case 503 -> "unavailable";
-      default -> "not_served";
-    };
+    return RequestError.of(refusal.status).wireName();
   }
 
   /** The code of the error that a request failed with. */
@@ -109,7 +104,7 @@ public final class HttpError extends RuntimeException {
 
   /** Logs a failure that is the server's fault, whatever reply its caller gets. */
   public static void logIfUnknown(Throwable thrown) {
-    if (of(thrown).code.equals(INTERNAL)) {
+    if (of(thrown).code.equals(RequestError.INTERNAL_ERROR.wireName())) {
       LOG.error(
           "A request about threads or runs failed inside the server", LoggedFailure.of(thrown));
     }
@@ -126,40 +121,18 @@ public final class HttpError extends RuntimeException {
     } else if (cause instanceof ForkException exception) {
       return of(exception.code(), String.valueOf(exception.getMessage()));
     }
-    return of(500, INTERNAL, "The request failed inside the server");
-  }
-
-  private static Response answer(String code, String message) {
-    int status = status(code);
-    Response answer = answer(status, code, message, Map.of());
-    return status == 429 || status == 503 ? soon(answer) : answer;
+    return of(RequestError.INTERNAL_ERROR, "The request failed inside the server");
   }
 
   private static int status(String code) {
-    if (HostError.isTemporary(code)) {
-      return code.equals(HostError.BUSY.wireName()) ? 429 : 503;
-    } else if (HostError.isUnreadable(code)) {
-      return 500;
+    HostError error = HostError.named(code);
+    if (error != null) {
+      return error.status();
     }
     return switch (code) {
-      case "unknown_thread", "unknown_file", "unknown_run", "unknown_entry" -> 404;
+      case "unknown_run" -> 404;
       case "may_not_fork" -> 403;
-      case "not_kept", "erased" -> 410;
-      case "message_too_long",
-          "file_too_large",
-          "thread_too_large",
-          "run_too_large",
-          "call_too_large" ->
-          413;
-      case "key_used",
-          "no_open_question",
-          "tool_missing",
-          "too_many_files",
-          "too_many_threads",
-          "too_many_runs",
-          "unknown_agent",
-          "unknown_prompt",
-          "run_ended",
+      case "run_ended",
           "run_ending",
           "run_completed",
           "run_cancelled",
@@ -170,13 +143,8 @@ public final class HttpError extends RuntimeException {
           "version_changed",
           "migration_failed" ->
           409;
-      case "reply_too_large" -> 500;
       default -> 400;
     };
-  }
-
-  private static Response soon(Response answer) {
-    return answer.with(HttpHeaders.RETRY_AFTER, SOON);
   }
 
   private static Response answer(
@@ -187,6 +155,7 @@ public final class HttpError extends RuntimeException {
       ArrayNode fields = error.putArray("fields");
       wrong.forEach((field, why) -> fields.addObject().put("field", field).put("message", why));
     }
-    return Response.of(status, JsonRpcCodec.bytes(body));
+    Response answer = Response.of(status, JsonRpcCodec.bytes(body));
+    return status == 429 || status == 503 ? answer.with(HttpHeaders.RETRY_AFTER, SOON) : answer;
   }
 }

@@ -5,6 +5,7 @@ import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.MediaTypes;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.vertx.core.MultiMap;
@@ -55,7 +56,7 @@ final class ApiRequest {
       place.remove(0);
       return new ApiRequest(http, caller, place, body);
     } catch (IllegalArgumentException e) {
-      throw HttpError.of(400, "bad_request", "The path is not valid percent-encoding");
+      throw HttpError.of(RequestError.BAD_REQUEST, "The path is not valid percent-encoding");
     }
   }
 
@@ -171,7 +172,8 @@ final class ApiRequest {
 
   private void requireJson() {
     if (!MediaTypes.isJson(http.getHeader(HttpHeaders.CONTENT_TYPE))) {
-      throw HttpError.of(415, "not_json", "The Content-Type must be application/json, in UTF-8");
+      throw HttpError.of(
+          RequestError.NOT_JSON, "The Content-Type must be application/json, in UTF-8");
     }
   }
 }

@@ -13,6 +13,7 @@ import io.fermata.flow.json.Violation;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.Size;
@@ -183,7 +184,7 @@ final class Bodies {
    */
   static <T extends Record> T read(JsonNode body, Class<T> type) {
     if (!(body instanceof ObjectNode given)) {
-      throw HttpError.of(400, "bad_request", "The body must be a JSON object");
+      throw HttpError.of(RequestError.BAD_REQUEST, "The body must be a JSON object");
     }
     ArgumentSchema schema = SCHEMAS.get(type);
     List<Violation> violations = schema.check(body);

@@ -2,6 +2,7 @@ package io.fermata.mcp.rest;
 
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.session.admin.RunJson;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -45,11 +46,10 @@ public record Operators(Set<String> principals, AuditLog audit) {
    */
   void require(ApiRequest request, Operation operation, @Nullable String about) {
     if (!have(request)) {
-      String code = "may_not_operate";
-      audit.refused(request.principal(), RunJson.name(operation), about, code);
+      RequestError error = RequestError.MAY_NOT_OPERATE;
+      audit.refused(request.principal(), RunJson.name(operation), about, error.wireName());
       throw HttpError.of(
-          403,
-          code,
+          error,
           "Only operators %s, and %s is none: let the operator of the server permit it with operators"
               .formatted(operation.what, request.principal()));
     }

@@ -135,7 +135,7 @@ public final class RunsApi extends JsonApi {
   }
 
   private static HttpError unknown() {
-    return HttpError.of(404, "unknown_run", "There is no such run");
+    return HttpError.of(ErrorCode.UNKNOWN_RUN.wireName(), "There is no such run");
   }
 
   private static void requireNames(String flow, String runId) {
@@ -307,7 +307,7 @@ public final class RunsApi extends JsonApi {
     try {
       return runs.list(query);
     } catch (IllegalArgumentException e) {
-      throw HttpError.of(400, "invalid_query", String.valueOf(e.getMessage()));
+      throw HttpError.of(HostError.INVALID_QUERY.wireName(), String.valueOf(e.getMessage()));
     }
   }
 

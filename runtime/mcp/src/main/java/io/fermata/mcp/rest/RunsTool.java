@@ -10,6 +10,7 @@ import io.fermata.mcp.feature.McpCall;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.http.HttpError;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.rest.Bodies.ForkMode;
 import io.fermata.mcp.rest.Bodies.RunForking;
 import io.fermata.session.admin.RunInfo;
@@ -99,7 +100,11 @@ public final class RunsTool {
   private CompletionStage<McpResult> call(McpCall call) {
     RunsRequest request = call.arguments(RunsRequest.class);
     if (!operators.contains(call.principal())) {
-      audit.refused(call.principal(), RunJson.name(request.action), NAME, "may_not_operate");
+      audit.refused(
+          call.principal(),
+          RunJson.name(request.action),
+          NAME,
+          RequestError.MAY_NOT_OPERATE.wireName());
       return now(
           McpResult.error(
               "Only operators may use this tool, and %s is none: let the operator of the server permit it with operators"

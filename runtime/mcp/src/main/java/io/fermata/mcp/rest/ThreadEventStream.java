@@ -10,12 +10,14 @@ import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.MediaTypes;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.http.SseWriter;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.key.HostError;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServerResponse;
@@ -164,9 +166,9 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
     request.requireQuery("after");
     String accept = MediaTypes.accept(request.http());
     if (!accept.isEmpty() && !accept.contains("*/*") && !MediaTypes.listsStreams(accept)) {
-      throw HttpError.of(406, "not_acceptable", "Accept must list text/event-stream");
+      throw HttpError.of(RequestError.NOT_ACCEPTABLE, "Accept must list text/event-stream");
     } else if (request.http().version() == HttpVersion.HTTP_1_0) {
-      throw HttpError.of(400, "bad_request", "A stream of events needs HTTP/1.1");
+      throw HttpError.of(RequestError.BAD_REQUEST, "A stream of events needs HTTP/1.1");
     }
     String last = request.http().getHeader("last-event-id");
     String after = last == null || last.isBlank() ? request.query("after") : last.strip();
@@ -402,13 +404,13 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       close(known.code());
     } else {
       LOG.warn("The event stream of a thread ends because its feed failed", LoggedFailure.of(why));
-      close("store_unavailable");
+      close(HostError.STORE_UNAVAILABLE.wireName());
     }
   }
 
   @Override
   public void shutDown() {
-    close("shutting_down");
+    close(HostError.SHUTTING_DOWN.wireName());
   }
 
   private void close(String code) {

@@ -15,6 +15,7 @@ import io.fermata.mcp.access.ToolScopes;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpLimits;
+import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
@@ -23,6 +24,7 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.UnreachableAgentException;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.vertx.core.Context;
 import io.vertx.core.Vertx;
@@ -202,8 +204,7 @@ public final class ThreadsApi extends JsonApi {
                 throw unknownAgent(Objects.requireNonNull(thrown));
               } else if (!view.origin().equals(agent)) {
                 throw HttpError.of(
-                    409,
-                    "key_used",
+                    HostError.KEY_USED.wireName(),
                     "The Idempotency-Key named a thread of the agent %s; choose another"
                         .formatted(view.origin()));
               }
@@ -312,7 +313,7 @@ public final class ThreadsApi extends JsonApi {
   /** Here an unknown agent is an invalid field of the body. */
   private static RuntimeException unknownAgent(Throwable thrown) {
     Throwable cause = RootCauses.of(thrown);
-    if (cause instanceof ThreadException e && e.code().equals("unknown_agent")) {
+    if (cause instanceof ThreadException e && e.is(HostError.UNKNOWN_AGENT)) {
       return HttpError.fields(Map.of("agent", String.valueOf(e.getMessage())));
     }
     return new CompletionException(cause);
@@ -463,11 +464,10 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private HttpError mayNotInstruct(ApiRequest request, String thread, String what) {
-    String code = "may_not_instruct";
-    audit.refused(request.principal(), INSTRUCT, thread, code);
+    RequestError error = RequestError.MAY_NOT_INSTRUCT;
+    audit.refused(request.principal(), INSTRUCT, thread, error.wireName());
     return HttpError.of(
-        403,
-        code,
+        error,
         "%s, which %s may not: send it as a user, or let the operator of the server permit it with instructors"
             .formatted(what, request.principal()));
   }

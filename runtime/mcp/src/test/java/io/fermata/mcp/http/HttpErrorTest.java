@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.mcp.rpc.Response;
 import io.fermata.session.admin.ThreadException;
+import io.fermata.session.key.HostError;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -11,18 +12,22 @@ class HttpErrorTest {
 
   @ParameterizedTest
   @CsvSource({
-    "busy, 429, true",
-    "overloaded, 503, true",
-    "store_unavailable, 503, true",
-    "moved, 503, true",
-    "rolling_out, 503, true",
-    "erased, 410, false",
-    "unknown_thread, 404, false",
-    "too_many_runs, 409, false",
-    "invalid_message, 400, false"
+    "BUSY, 429, true",
+    "OVERLOADED, 503, true",
+    "STORE_UNAVAILABLE, 503, true",
+    "MOVED, 503, true",
+    "ROLLING_OUT, 503, true",
+    "ERASED, 410, false",
+    "UNKNOWN_THREAD, 404, false",
+    "TOO_MANY_RUNS, 409, false",
+    "TOOL_MISSING, 409, false",
+    "THREAD_TOO_LARGE, 413, false",
+    "DAMAGED, 500, false",
+    "STEP_ERROR, 500, false",
+    "INVALID_MESSAGE, 400, false"
   })
-  void aStatusSaysWhetherARequestIsWorthRepeating(String code, int status, boolean soon) {
-    Response response = HttpError.answer(new ThreadException(code, "why"));
+  void aStatusSaysWhetherARequestIsWorthRepeating(HostError error, int status, boolean soon) {
+    Response response = HttpError.answer(new ThreadException(error, "why"));
 
     assertThat(response.status).isEqualTo(status);
     assertThat(

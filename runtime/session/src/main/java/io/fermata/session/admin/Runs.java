@@ -4,6 +4,7 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.key.HostError;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -95,7 +96,7 @@ public interface Runs {
   default CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
     return CompletableFuture.failedFuture(
         new ForkException(
-            "not_running",
+            HostError.NOT_RUNNING.wireName(),
             "Runs of a store that is only read cannot be forked; start a host on the store"));
   }
 
@@ -143,7 +144,7 @@ public interface Runs {
   private static <T> CompletionStage<T> notRunning() {
     return CompletableFuture.failedFuture(
         new ThreadException(
-            "not_running",
+            HostError.NOT_RUNNING,
             "Runs of a store that is only read cannot be operated; start a host on the store"));
   }
 

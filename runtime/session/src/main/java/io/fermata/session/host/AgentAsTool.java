@@ -288,7 +288,7 @@ public final class AgentAsTool {
             view -> {
               if (!view.origin().equals(agent.name())) {
                 throw new ThreadException(
-                    "unknown_thread",
+                    HostError.UNKNOWN_THREAD,
                     "There is no such thread of %s; send without threadId to begin one"
                         .formatted(agent.name()));
               } else if (!call.mayReach().test(view.agent())) {

@@ -146,7 +146,7 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> create(NewThread wanted) {
     if (agents.find(wanted.agent()) == null) {
-      return failed("unknown_agent", agents.unknown(wanted.agent()));
+      return failed(HostError.UNKNOWN_AGENT, agents.unknown(wanted.agent()));
     }
     String name = wanted.key();
     if (name == null) {
@@ -190,7 +190,7 @@ public final class AgentThreads implements Threads {
                 entry ->
                     entry.isPresent()
                         ? failed(
-                            "key_used",
+                            HostError.KEY_USED,
                             "The key %s was used to create a thread of the agent %s, %s; nothing was created. Create this one with a new key"
                                 .formatted(name, other, taken.threadId()))
                         : keyIsFree(wanted, others));
@@ -297,7 +297,7 @@ public final class AgentThreads implements Threads {
     String key = message.key();
     if (key != null && state.contradicts(key, message.message(), message.attachments())) {
       throw new ThreadException(
-          "key_used",
+          HostError.KEY_USED,
           "The key %s was used for another message, %s; nothing was posted. Send this one with a new key"
               .formatted(key, state.keys().get(key)));
     }
@@ -357,8 +357,8 @@ public final class AgentThreads implements Threads {
     return reply.thenApplyAsync(ThreadViews::view, executor);
   }
 
-  private static <T> CompletionStage<T> failed(String code, String message) {
-    return CompletableFuture.failedFuture(new ThreadException(code, message));
+  private static <T> CompletionStage<T> failed(HostError error, String message) {
+    return CompletableFuture.failedFuture(new ThreadException(error, message));
   }
 
   private <T> CompletionStage<T> keyed(
@@ -383,7 +383,7 @@ public final class AgentThreads implements Threads {
   private CompletionStage<ThreadReply> unlessClosed(
       @Nullable String principal, Supplier<CompletionStage<ThreadReply>> call) {
     return principal != null && closed.getAsBoolean()
-        ? failed("shutting_down", "The server is shutting down; call again in a moment")
+        ? failed(HostError.SHUTTING_DOWN, "The server is shutting down; call again in a moment")
         : call.get();
   }
 
@@ -418,7 +418,7 @@ public final class AgentThreads implements Threads {
 
   private static boolean isTooLarge(Throwable thrown) {
     ThreadException known = RootCauses.find(thrown, ThreadException.class);
-    return known != null && known.code().equals(HostError.REPLY_TOO_LARGE.wireName());
+    return known != null && known.is(HostError.REPLY_TOO_LARGE);
   }
 
   private CompletionStage<ThreadReply> look(
@@ -445,7 +445,7 @@ public final class AgentThreads implements Threads {
   private static ThreadReply checked(ThreadReply reply) {
     Outcome.Failure failure = reply.failure();
     if (failure != null) {
-      throw new ThreadException(failure.code(), failure.message());
+      throw new ThreadException(failure);
     }
     return reply;
   }
@@ -472,7 +472,7 @@ public final class AgentThreads implements Threads {
               ThreadStorage.StoredFile file = reply.state().stored().files().get(path);
               ThreadKey key = Objects.requireNonNull(ThreadKey.of(threadId));
               if (file == null) {
-                return failed("unknown_file", "The thread has no file " + path);
+                return failed(HostError.UNKNOWN_FILE, "The thread has no file " + path);
               }
               return journals
                   .bytes(key.entityId(), file)
@@ -501,7 +501,7 @@ public final class AgentThreads implements Threads {
               .limitedTo(query.limit())
               .after(query.cursor());
     } catch (IllegalArgumentException e) {
-      return failed("invalid_query", String.valueOf(e.getMessage()));
+      return failed(HostError.INVALID_QUERY, String.valueOf(e.getMessage()));
     }
     return StoreErrors.translated(store.directory().list(wanted))
         .thenApplyAsync(

@@ -28,10 +28,7 @@ public final class BoundedWork {
   <T> CompletionStage<T> begin(Supplier<CompletionStage<T>> work) {
     return begin(
         work,
-        () ->
-            CompletableFuture.failedFuture(
-                new ThreadException(
-                    HostError.OVERLOADED.wireName(), HostError.OVERLOADED.failure().message())));
+        () -> CompletableFuture.failedFuture(new ThreadException(HostError.OVERLOADED.failure())));
   }
 
   /** Begins work, or does instead what refuses it. */

@@ -410,6 +410,6 @@ public final class HostOutside implements Outside {
 
   private static boolean isMissing(Throwable thrown) {
     ThreadException known = RootCauses.find(thrown, ThreadException.class);
-    return known != null && known.code().equals("unknown_thread");
+    return known != null && known.is(HostError.UNKNOWN_THREAD);
   }
 }

@@ -96,8 +96,7 @@ public record HostRuns(
   @Override
   public CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
     if (closed.getAsBoolean()) {
-      Outcome.Failure closing = HostError.SHUTTING_DOWN.failure();
-      return CompletableFuture.failedFuture(new ThreadException(closing.code(), closing.message()));
+      return CompletableFuture.failedFuture(new ThreadException(HostError.SHUTTING_DOWN.failure()));
     }
     return accounts.read(flow, runId, after, limit);
   }
@@ -164,7 +163,7 @@ public record HostRuns(
     Throwable failure =
         RootCauses.of(thrown) instanceof IllegalStateException unfinished
             ? new ThreadException(
-                HostError.STORE_UNAVAILABLE.wireName(), String.valueOf(unfinished.getMessage()))
+                HostError.STORE_UNAVAILABLE, String.valueOf(unfinished.getMessage()))
             : thrown;
     return StoreErrors.translated(CompletableFuture.failedFuture(failure));
   }

@@ -1,6 +1,8 @@
 package io.fermata.session.host;
 
 import io.fermata.flow.SecretFields;
+import io.fermata.flow.event.ErrorCode;
+import io.fermata.flow.event.Outcome;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.record.Narrative;
@@ -76,9 +78,10 @@ public final class RunAccounts {
     }
     if (!survey.found()) {
       throw new ThreadException(
-          "unknown_run",
-          "There is no run %s of %s here, or its entries are no longer kept"
-              .formatted(runId, flow));
+          Outcome.Failure.of(
+              ErrorCode.UNKNOWN_RUN,
+              "There is no run %s of %s here, or its entries are no longer kept"
+                  .formatted(runId, flow)));
     }
     Account account = new Account();
     List<Runs.Entry> entries = new ArrayList<>();

@@ -14,6 +14,7 @@ import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.UnreachableAgentException;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.ThreadKey;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +44,7 @@ record ThreadForks(ThreadJournal source) {
   static ThreadForks of(ThreadJournal journal) {
     if (journal.redacted()) {
       throw new ThreadException(
-          "key_missing",
+          HostError.KEY_MISSING,
           "The journal of thread %s was read without the key that encrypts it; configure that key, or export the thread in clear, with exportWithSecrets"
               .formatted(journal.threadId()));
     }
@@ -144,7 +145,7 @@ record ThreadForks(ThreadJournal source) {
             .orElseThrow(
                 () ->
                     new ThreadException(
-                        "unknown_entry",
+                        HostError.UNKNOWN_ENTRY,
                         "The thread %s has no entry %d; its entries are 1 to %d"
                             .formatted(source.threadId(), wanted, latest.seq())));
   }
@@ -155,7 +156,7 @@ record ThreadForks(ThreadJournal source) {
       if (entry.events().stream().anyMatch(event -> message.equals(came(event)))) {
         if (entry.seq() == 1) {
           throw new ThreadException(
-              "unknown_entry",
+              HostError.UNKNOWN_ENTRY,
               "The thread %s began with the message %s; create a thread instead"
                   .formatted(source.threadId(), message));
         }
@@ -163,7 +164,7 @@ record ThreadForks(ThreadJournal source) {
       }
     }
     throw new ThreadException(
-        "unknown_message",
+        HostError.UNKNOWN_MESSAGE,
         "The thread %s has no message %s to fork before; pass the id of one of its messages"
             .formatted(source.threadId(), message));
   }

@@ -16,6 +16,7 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.journal.UnreadableEntry;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.thread.ThreadFeed;
@@ -59,7 +60,7 @@ final class ThreadJournals {
   }
 
   static ThreadException unknown(String threadId) {
-    return new ThreadException("unknown_thread", "There is no thread " + threadId);
+    return new ThreadException(HostError.UNKNOWN_THREAD, "There is no thread " + threadId);
   }
 
   /** The state of a thread after all that its journal has. */
@@ -88,7 +89,7 @@ final class ThreadJournals {
             found -> {
               if (!found.begun()) {
                 throw new ThreadException(
-                    "unknown_message",
+                    HostError.UNKNOWN_MESSAGE,
                     "The thread has no message %s to read before; pass the before of an earlier page"
                         .formatted(before));
               }
@@ -102,7 +103,7 @@ final class ThreadJournals {
   }
 
   private static ThreadException deleted() {
-    return new ThreadException("unknown_thread", "The thread was deleted");
+    return new ThreadException(HostError.UNKNOWN_THREAD, "The thread was deleted");
   }
 
   /** Reads a journal back until the reader has enough. */
@@ -160,7 +161,7 @@ final class ThreadJournals {
         return file.data();
       }
     }
-    throw new ThreadException("unknown_file", "The bytes of the file are no longer stored");
+    throw new ThreadException(HostError.UNKNOWN_FILE, "The bytes of the file are no longer stored");
   }
 
   // --- forks -----------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ final class ThreadJournals {
             (read, stored) -> {
               if (bytes.addAndGet(stored.payload().length) > JournalPages.LONGEST_WHOLE) {
                 throw new ThreadException(
-                    "thread_too_large",
+                    HostError.THREAD_TOO_LARGE,
                     "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
                         .formatted(JournalPages.LONGEST_WHOLE >> 20));
               }
@@ -216,7 +217,7 @@ final class ThreadJournals {
             entries -> {
               if (entries.isEmpty()) {
                 throw new ThreadException(
-                    "unknown_event",
+                    HostError.UNKNOWN_EVENT,
                     "The thread has no events as far as %d; begin after one that it sent, or with after=now"
                         .formatted(seq));
               }

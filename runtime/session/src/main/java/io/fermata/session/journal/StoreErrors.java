@@ -30,16 +30,14 @@ public final class StoreErrors {
     if (cause instanceof ThreadException) {
       return cause;
     } else if (cause instanceof NoHistoryException lost) {
-      return new ThreadException("not_kept", String.valueOf(lost.getMessage()));
+      return new ThreadException(HostError.NOT_KEPT, String.valueOf(lost.getMessage()));
     }
     Outcome.Failure failure = failureOf(thrown);
     StoreException failed = RootCauses.find(thrown, StoreException.class);
     if (failure == null && failed != null) {
       failure = HostError.STORE_UNAVAILABLE.failure();
     }
-    return failure == null
-        ? thrown
-        : new ThreadException(failure.code(), failure.message()).initCause(thrown);
+    return failure == null ? thrown : new ThreadException(failure).initCause(thrown);
   }
 
   /** Why a journal cannot be read, as calls of its session get it; null if it is not for that. */

@@ -24,8 +24,7 @@ public record ThreadReply(
     boolean changed,
     Outcome.@Nullable Failure failure)
     implements SessionReply {
-  public static final Outcome.Failure UNKNOWN =
-      new Outcome.Failure("unknown_thread", "There is no such thread", null, List.of(), null);
+  public static final Outcome.Failure UNKNOWN = HostError.UNKNOWN_THREAD.failure();
 
   /** Without what only the thread itself reads of its state. */
   public ThreadReply outline() {

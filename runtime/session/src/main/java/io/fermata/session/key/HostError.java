@@ -10,117 +10,201 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The stable names of errors outside of a run; a run has its own error codes. */
+/**
+ * The stable names of errors of the host and of threads; a run has its own error codes, and {@code
+ * ThreadProgram} names its refusals as here.
+ */
 public enum HostError {
   INVALID_ARGUMENTS(
-      Kind.REFUSED,
+      400,
       "The call's arguments do not fit the tool's input schema",
       "Correct what is named in violations and call again"),
   MISSING_SESSION(
-      Kind.REFUSED,
+      Of.RUNS,
+      400,
       "The call names no session",
       "Send the sessionId of an earlier result, or start a run"),
   UNKNOWN_SESSION(
-      Kind.REFUSED,
+      Of.RUNS,
+      400,
       "The sessionId is not one that this server gave out",
       "Send the sessionId of an earlier result unchanged, or start a run without one"),
   STALE_CALL(
-      Kind.REFUSED,
+      Of.RUNS,
+      409,
       "The run has moved on since the state that the call refers to",
       "Read the open question and answer that"),
   KEY_USED(
-      Kind.REFUSED,
-      "The fermata/callId was used for another request; nothing was done",
+      409,
+      "The fermata/callId, or the key, was used for another request; nothing was done",
       "Send this request with a new one"),
   NEEDS_PERSON(
-      Kind.REFUSED,
+      Of.THREADS,
+      409,
       "A person must decide about this approval, not a model; nothing was decided",
       "Tell the user that it has to be decided outside this conversation, or in a client that shows"
           + " forms"),
   BUSY(
-      Kind.TEMPORARY,
-      "Too many calls of this session are waiting",
-      "Call again when one of them has returned"),
+      429,
+      "Too many calls or messages of this session are waiting",
+      "Call again when one of them is done"),
   STILL_WORKING(
-      Kind.HANDLED,
+      202,
       "The run is still working and continues in the background",
       "Call again with action continue and no stateUpdates to fetch the outcome"),
   OVERLOADED(
-      Kind.TEMPORARY,
-      "The server has more calls than it can handle in time",
-      "Call again a little later"),
+      503, "The server has more calls than it can handle in time", "Call again a little later"),
   TOO_MANY_RUNS(
-      Kind.REFUSED,
+      Of.RUNS,
+      409,
       "The caller has as many unfinished runs as it may",
       "Finish or cancel one of them first"),
   TOO_MANY_THREADS(
-      Kind.REFUSED, "The caller has as many threads as it may", "Delete one of them first"),
+      Of.THREADS, 409, "The caller has as many threads as it may", "Delete one of them first"),
   STORE_UNAVAILABLE(
-      Kind.TEMPORARY,
+      503,
       "The session's journal could not be read or written",
       "Call again with the same arguments; what was not acknowledged may be missing"),
   KEY_MISSING(
-      Kind.UNREADABLE,
+      500,
       "The session is encrypted with a key that the server does not have",
       "Configure the key again; the session is unchanged and continues with the next call"),
   DECRYPTION_FAILED(
-      Kind.UNREADABLE,
+      500,
       "The stored data of the session cannot be decrypted: it is not what the server wrote",
       "Restore the store, or start a new session"),
   JOURNAL_UNREADABLE(
-      Kind.UNREADABLE,
+      500,
       "The session's journal has an entry that this release cannot read; the journal is unchanged",
       "Use the release that wrote it, or a newer one; or start a new session"),
   DAMAGED(
-      Kind.UNREADABLE,
+      500,
       "The session's journal is damaged: it is not what the server wrote",
       "Restore the store from a backup, or start a new session"),
   MOVED(
-      Kind.TEMPORARY,
+      503,
       "The session is moving to another host, or its host was lost",
       "Call again with the same arguments; what was not acknowledged may be missing"),
   CALL_TOO_LARGE(
-      Kind.REFUSED,
+      413,
       "The call is larger than hosts of a cluster send each other; nothing was done",
       "Send less at once: shorter values, fewer or smaller attachments"),
   REPLY_TOO_LARGE(
-      Kind.HANDLED,
+      500,
       "The call was handled, but its reply is larger than hosts of a cluster send each other",
       "Do not repeat the call; read the outcome in parts, and keep less in the session"),
   RUN_TOO_LARGE(
-      Kind.REFUSED,
+      Of.RUNS,
+      413,
       "The run's journal is too large to be forked, or asked why a field has its value",
       "Start a new run, or ask about its path, what was asked, or its decisions"),
   ROLLING_OUT(
-      Kind.TEMPORARY,
+      503,
       "Not all hosts have this tool, agent or version yet",
       "Call again when the rollout is complete"),
   ERASED(
-      Kind.REFUSED, "The session was erased, or is being erased now", "Start a new run if needed"),
-  SHUTTING_DOWN(Kind.TEMPORARY, "The server is shutting down", "Call again in a moment");
+      Of.RUNS, 410, "The session was erased, or is being erased now", "Start a new run if needed"),
+  SHUTTING_DOWN(503, "The server is shutting down", "Call again in a moment"),
+  UNKNOWN_ENTRY(404, "The journal has no such entry", "Name one of its entries"),
+  NOT_KEPT(
+      410,
+      "The store keeps no history, or cannot list",
+      "Read what is recent, or use a store that keeps and lists"),
+  NOT_RUNNING(
+      Of.RUNS,
+      409,
+      "A store that is only read was asked to change something",
+      "Start a host on the store"),
+  INVALID_QUERY(400, "The query of a list does not fit", "Correct what the message names"),
+  UNKNOWN_AGENT(
+      Of.THREADS,
+      409,
+      "The host has no such agent, or not that of the thread any more",
+      "Name one that it has, or register it"),
+  UNKNOWN_THREAD(
+      Of.THREADS,
+      404,
+      "There is no such thread: it was never created, it was deleted, or it is another caller's",
+      "Send the threadId of an earlier result, or begin a thread"),
+  UNKNOWN_FILE(
+      Of.THREADS,
+      404,
+      "The thread has no such file, or its bytes are no longer stored",
+      "Name one of the attachments of its messages"),
+  UNKNOWN_MESSAGE(
+      Of.THREADS,
+      400,
+      "The thread has no such message to read or fork before",
+      "Name one of its messages, or pass the before of an earlier page"),
+  UNKNOWN_EVENT(
+      Of.THREADS,
+      400,
+      "The thread has not had the event to read after",
+      "Begin after one that it sent, or with after=now"),
+  UNKNOWN_PROMPT(
+      Of.THREADS,
+      409,
+      "The agent of a fork lacks the prompt of a step that was in progress",
+      "Fork at an entry where the thread rests"),
+  INVALID_KEY(Of.THREADS, 400, "A key is longer than it may be", "Send a shorter one"),
+  INVALID_MESSAGE(
+      Of.THREADS,
+      400,
+      "A message has the role tool, which belongs to calls",
+      "Send it with another role"),
+  INVALID_TAGS(Of.THREADS, 400, "Tags are too many or too long", "Send fewer or shorter"),
+  INVALID_ENV(
+      Of.THREADS, 400, "The variables of env are longer than a thread holds", "Send shorter ones"),
+  MESSAGE_TOO_LONG(
+      Of.THREADS,
+      413,
+      "A message, or its metadata, is longer than it may be",
+      "Shorten it, or attach large data as a file"),
+  FILE_TOO_LARGE(Of.THREADS, 413, "A file is larger than it may be", "Send less, or a reference"),
+  TOO_MANY_FILES(Of.THREADS, 409, "The thread has as many files as it may", "Begin a new thread"),
+  THREAD_TOO_LARGE(
+      Of.THREADS, 413, "The thread's journal is too large to be forked", "Begin a new thread"),
+  NO_OPEN_QUESTION(
+      Of.THREADS,
+      409,
+      "The question is not open: it was answered, it is another call's, or the thread asks nothing",
+      "Read the open questions, and answer one of them"),
+  MISSING_APPROVAL(Of.THREADS, 400, "The answer decides nothing", "Send approved: true or false"),
+  MISSING_ANSWERS(Of.THREADS, 400, "The answer has no answers", "Send answers, by field"),
+  TOOL_MISSING(
+      Of.THREADS,
+      409,
+      "The tool of the call is not registered any more; its question stays open",
+      "Register it again, or deny the call"),
+  STEP_ERROR(
+      Of.THREADS,
+      500,
+      "Code of the agent threw when the thread took the call; nothing was done",
+      "Tell the agent's author");
 
-  /** What an error means for the call that met it. */
-  private enum Kind {
-    /** Nothing was done, and the same call would be refused again. */
-    REFUSED,
-    /** The call was handled; only its reply is missing. */
-    HANDLED,
-    /** The host, the store or the session's place is in the way for now. */
-    TEMPORARY,
-    /** The session exists, and the host cannot read it. */
-    UNREADABLE
+  /** Whose calls meet an error. */
+  private enum Of {
+    BOTH,
+    RUNS,
+    THREADS
   }
 
   private static final Map<String, HostError> BY_NAME =
       Arrays.stream(values())
           .collect(Collectors.toUnmodifiableMap(HostError::wireName, Function.identity()));
 
-  private final Kind kind;
+  private final Of of;
+  private final int status;
   private final String cause;
   private final String repair;
 
-  HostError(Kind kind, String cause, String repair) {
-    this.kind = kind;
+  HostError(int status, String cause, String repair) {
+    this(Of.BOTH, status, cause, repair);
+  }
+
+  HostError(Of of, int status, String cause, String repair) {
+    this.of = of;
+    this.status = status;
     this.cause = cause;
     this.repair = repair;
   }
@@ -133,17 +217,21 @@ public enum HostError {
   /** Whether the name is that of an error after which the same call is worth repeating. */
   public static boolean isTemporary(String wireName) {
     HostError error = named(wireName);
-    return error != null && error.kind == Kind.TEMPORARY;
-  }
-
-  /** Whether the name is that of an error of a session that exists and cannot be read. */
-  public static boolean isUnreadable(String wireName) {
-    HostError error = named(wireName);
-    return error != null && error.kind == Kind.UNREADABLE;
+    return error != null && (error.status == 429 || error.status == 503);
   }
 
   public String wireName() {
     return name().toLowerCase(Locale.ROOT);
+  }
+
+  /** Whose calls meet it: those of {@code runs}, of {@code threads}, or of {@code both}. */
+  public String of() {
+    return of.name().toLowerCase(Locale.ROOT);
+  }
+
+  /** The status of an HTTP response to a call that met it. */
+  public int status() {
+    return status;
   }
 
   public String cause() {

@@ -8,6 +8,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.session.actor.SessionHost;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.key.HostError;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
@@ -74,7 +75,7 @@ final class ThreadCaller implements Caller {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("The step was cancelled", e);
     } catch (ExecutionException e) {
-      if (e.getCause() instanceof ThreadException known && known.code().equals("unknown_thread")) {
+      if (e.getCause() instanceof ThreadException known && known.is(HostError.UNKNOWN_THREAD)) {
         return Optional.empty();
       }
       throw new IllegalStateException(
