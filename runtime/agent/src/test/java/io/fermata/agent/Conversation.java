@@ -528,9 +528,14 @@ public final class Conversation {
   /** The latest first, as a host reads them back. */
   List<Message> newestFirst(@Nullable String before, int limit, int depth) {
     HistoryReader rewind = new HistoryReader(before, limit, depth, true);
+    read(rewind);
+    return rewind.messages();
+  }
+
+  /** Reads the journal back until the reader has enough. */
+  void read(HistoryReader rewind) {
     for (int i = journal.size(); i > 0 && !rewind.full(); i--) {
       rewind.take(record(i));
     }
-    return rewind.messages();
   }
 }

@@ -15,6 +15,8 @@ import com.sun.management.ThreadMXBean;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.engine.Rig;
+import io.fermata.agent.history.HistoryReader;
+import io.fermata.agent.history.MessagePage;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
@@ -501,6 +503,22 @@ class FlowStateTest {
     assertThat(contents(pages.get(1))).containsExactly("ok", "number 11");
     assertThat(contents(pages.get(2))).containsExactly("ok", "number 1");
     assertThat(pages.get(3)).isEmpty();
+  }
+
+  @Test
+  void aBoundedPageHasAtLeastOneMessageAndNamesTheNextOne() {
+    Conversation talk = longOne(3, flow -> "ok");
+    List<String> read = new ArrayList<>();
+    String before = null;
+    do {
+      MessagePage page = new MessagePage(100, 1, message -> true, message -> false);
+      talk.read(new HistoryReader(before, 0, page));
+      assertThat(page.messages()).hasSize(1);
+      read.addAll(contents(page.messages()));
+      before = page.next();
+    } while (before != null);
+
+    assertThat(read).hasSize(talk.allMessages().size()).endsWith("ok", "number 1");
   }
 
   @Test

@@ -3,14 +3,28 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
+import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.data.message.AiMessage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
+import io.fermata.agent.model.Model;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.catalog.Desk;
+import io.fermata.persistence.Store;
+import io.fermata.session.Fermata;
+import io.fermata.session.ScriptedModels;
+import io.fermata.session.call.ToolCall;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -297,5 +311,41 @@ class AgentToolTest {
     List<JsonNode> messages = events.rest();
     assertThat(Objects.requireNonNull(Events.said(Events.beforeTheResponse(messages))))
         .contains("calls: note", "noted: {\"n\":1}", "Noted.");
+  }
+
+  /** Looks so often before it is done, and says something each time. */
+  private static Agent talkative(int looks) {
+    AtomicInteger steps = new AtomicInteger();
+    Model model =
+        ScriptedModels.answering(
+            messages -> {
+              int step = steps.incrementAndGet();
+              ToolExecutionRequest look =
+                  ToolExecutionRequest.builder().id("" + step).name("look").arguments("{}").build();
+              return step > looks
+                  ? AiMessage.from("Done.")
+                  : AiMessage.from("Step " + step, List.of(look));
+            });
+    Tool look = Tool.of("look", "Looks.", (flow, arguments) -> "nothing");
+    return Agent.aiHuman("talker", Prompt.of("talker", model).tools(look));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"60, 1, 61", "120, 22, 100"})
+  void whatWasSaidInALongTurnIsInTheReplyOrItsHintSaysThatItIsCut(
+      int looks, int first, int messages) throws Exception {
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(talkative(looks)).start()) {
+      ObjectNode arguments = Json.object().put("action", "send").put("message", "look around");
+      JsonNode said =
+          host.call(new ToolCall("talker", "ann", arguments, Json.object(), null))
+              .toCompletableFuture()
+              .get(60, TimeUnit.SECONDS)
+              .structured();
+
+      assertThat(reply.validate(said)).as(said.toString()).isEmpty();
+      assertThat(said.path("messages")).hasSize(messages);
+      assertThat(said.at("/messages/0/content").asText()).isEqualTo("Step " + first);
+      assertThat(said.path("hint").asText().contains("Only the latest")).isEqualTo(first > 1);
+    }
   }
 }

@@ -20,10 +20,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HistoryReader implements BackwardReader {
   private final @Nullable String before;
-  private final int limit;
   private final int depth;
-  private final boolean silent;
-  private final List<Message> found = new ArrayList<>();
+  private final MessagePage page;
   private final Map<String, List<MessageUpdate>> updates = new HashMap<>();
   private final Map<String, List<Message>> preceding = new HashMap<>();
   private final Map<String, List<RequestedCall>> queued = new HashMap<>();
@@ -40,17 +38,31 @@ public final class HistoryReader implements BackwardReader {
   private record Item(@Nullable String call, @Nullable Message message) {}
 
   /**
-   * A reader that has read nothing yet.
+   * A reader that has read nothing yet, of so many messages, whatever their size.
    *
    * @param before the message before which to begin; null for the end
    * @param depth the maximum depth; 0 for the conversation only
    * @param silent whether to include silent messages
    */
   public HistoryReader(@Nullable String before, int limit, int depth, boolean silent) {
+    this(
+        before,
+        depth,
+        new MessagePage(
+            limit, Long.MAX_VALUE, message -> silent || !message.silent(), message -> false));
+  }
+
+  /**
+   * A reader that has read nothing yet.
+   *
+   * @param before the message before which to begin; null for the end
+   * @param depth the maximum depth; 0 for the conversation only
+   * @param page what it fills
+   */
+  public HistoryReader(@Nullable String before, int depth, MessagePage page) {
     this.before = before;
-    this.limit = limit;
     this.depth = depth;
-    this.silent = silent;
+    this.page = page;
     this.begun = before == null;
   }
 
@@ -62,12 +74,17 @@ public final class HistoryReader implements BackwardReader {
   /** Whether it has found enough messages. */
   @Override
   public boolean full() {
-    return found.size() >= limit && preceding.isEmpty();
+    return page.full();
+  }
+
+  /** Whether it holds messages that it has read. */
+  public boolean holdsMessages() {
+    return !page.isEmpty() || !unplaced.isEmpty() || !preceding.isEmpty();
   }
 
   /** The messages found so far, the latest first. */
   public List<Message> messages() {
-    return List.copyOf(found.subList(0, Math.min(limit, found.size())));
+    return page.messages();
   }
 
   @Override
@@ -223,8 +240,8 @@ public final class HistoryReader implements BackwardReader {
   }
 
   private void list(Message message) {
-    if (begun && message.depth() <= depth && (silent || !message.silent())) {
-      found.add(message);
+    if (begun && message.depth() <= depth) {
+      page.add(message);
     }
     begun |= message.id().equals(before);
   }

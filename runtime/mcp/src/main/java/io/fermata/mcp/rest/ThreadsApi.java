@@ -105,7 +105,7 @@ public final class ThreadsApi extends JsonApi {
   CompletionStage<Response> route(ApiRequest request) {
     AuthenticatedCaller caller = request.caller();
     if (request.place().isEmpty() || !scopes.restrict(caller)) {
-      return permitted(request);
+      return permitted(request, null);
     }
     Context home = Objects.requireNonNull(Vertx.currentContext());
     return threads
@@ -114,12 +114,17 @@ public final class ThreadsApi extends JsonApi {
             thread -> {
               scopes.require(thread.origin(), caller);
               scopes.require(thread.agent(), caller);
-              return permitted(request);
+              return permitted(request, thread);
             },
             task -> home.runOnContext(there -> task.run()));
   }
 
-  private CompletionStage<Response> permitted(ApiRequest request) {
+  /**
+   * Handles a request that is permitted.
+   *
+   * @param seen the thread for which it is; null if it is for any
+   */
+  private CompletionStage<Response> permitted(ApiRequest request, Threads.@Nullable View seen) {
     List<String> place = request.place();
     String method = request.method();
     if (place.isEmpty()) {
@@ -132,7 +137,7 @@ public final class ThreadsApi extends JsonApi {
     String id = place.get(0);
     if (place.size() == 1) {
       return switch (method) {
-        case "GET" -> get(request, id);
+        case "GET" -> get(request, id, seen);
         case "PATCH" -> change(request, id);
         case "DELETE" -> delete(request, id);
         default -> throw HttpError.methods("GET, PATCH, DELETE");
@@ -145,14 +150,15 @@ public final class ThreadsApi extends JsonApi {
     } else if (place.size() > 2) {
       throw HttpError.notFound();
     }
-    return part(request, id, part);
+    return part(request, id, part, seen);
   }
 
-  private CompletionStage<Response> part(ApiRequest request, String id, String part) {
+  private CompletionStage<Response> part(
+      ApiRequest request, String id, String part, Threads.@Nullable View seen) {
     String method = request.method();
     boolean gets = method.equals("GET");
     if (part.equals("messages") && gets) {
-      return messages(request, id);
+      return messages(request, id, seen);
     } else if (part.equals("events") && gets) {
       return ThreadEventStream.open(threads, streams, scopes, heartbeat, request, id);
     }
@@ -396,9 +402,13 @@ public final class ThreadsApi extends JsonApi {
         .orElseThrow(() -> ApiRequest.wrong("status", "must be working, asking or resting"));
   }
 
-  private CompletionStage<Response> get(ApiRequest request, String id) {
+  private CompletionStage<Response> get(
+      ApiRequest request, String id, Threads.@Nullable View seen) {
     request.requireQuery();
-    return viewed(threads.get(request.principal(), id));
+    return viewed(
+        seen == null
+            ? threads.get(request.principal(), id)
+            : CompletableFuture.completedFuture(seen));
   }
 
   private static CompletionStage<Response> viewed(CompletionStage<Threads.View> view) {
@@ -479,16 +489,17 @@ public final class ThreadsApi extends JsonApi {
 
   // --- messages --------------------------------------------------------------------------------
 
-  private CompletionStage<Response> messages(ApiRequest request, String id) {
+  private CompletionStage<Response> messages(
+      ApiRequest request, String id, Threads.@Nullable View seen) {
     request.requireQuery("before", "limit", "depth", "silent");
+    boolean silent = request.flag("silent");
+    Threads.MessageQuery query =
+        Threads.MessageQuery.latest(request.number("limit", 50, 1, PAGE))
+            .before(request.query("before"))
+            .depth(request.number("depth", 0, 0, 64))
+            .showing(message -> silent || !message.silent());
     return threads
-        .messages(
-            request.principal(),
-            id,
-            request.query("before"),
-            request.number("limit", 50, 1, PAGE),
-            request.number("depth", 0, 0, 64),
-            request.flag("silent"))
+        .messages(request.principal(), id, seen == null ? query : query.asOf(seen))
         .thenApply(
             page -> {
               ObjectNode body = Json.object();
@@ -548,13 +559,21 @@ public final class ThreadsApi extends JsonApi {
   /** The thread after it has handled a message, and the messages since then. */
   private CompletionStage<Response> outcome(
       AuthenticatedCaller caller, Threads.Posted posted, int wait) {
-    String id = posted.threadId();
-    return settled(caller, id, wait)
+    return settled(caller, posted.threadId(), wait)
         .thenCompose(
-            view ->
-                threads
-                    .messages(caller.principal(), id, null, PAGE, 0, true)
-                    .thenApply(page -> outcome(posted, view, page)));
+            view -> since(caller, posted, view).thenApply(page -> outcome(posted, view, page)));
+  }
+
+  private CompletionStage<Threads.Messages> since(
+      AuthenticatedCaller caller, Threads.Posted posted, Threads.View view) {
+    String message = posted.messageId();
+    return view.inbox().contains(message)
+        // Nothing was said since a message that waits for its turn.
+        ? CompletableFuture.completedFuture(new Threads.Messages(List.of(), null))
+        : threads.messages(
+            caller.principal(),
+            posted.threadId(),
+            Threads.MessageQuery.latest(PAGE).since(each -> each.id().equals(message)).asOf(view));
   }
 
   /** The thread may have been handed over meanwhile. */
@@ -570,21 +589,10 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private static Response outcome(Threads.Posted posted, Threads.View view, Threads.Messages page) {
-    List<Message> since = new ArrayList<>();
-    // Nothing was said since a message that waits for its turn.
-    boolean all = view.inbox().contains(posted.messageId());
-    for (Message message : all ? List.<Message>of() : page.messages()) {
-      if (message.id().equals(posted.messageId())) {
-        all = true;
-        break;
-      } else if (!message.silent()) {
-        since.add(message);
-      }
-    }
     ObjectNode body = receipt(posted);
     body.set("thread", ThreadJson.view(view));
-    body.set("messages", ThreadJson.messages(inOrder(since)));
-    return json(body.put("before", all ? null : page.before()));
+    body.set("messages", ThreadJson.messages(inOrder(page.messages())));
+    return json(body.put("before", page.before()));
   }
 
   private static List<Attachment> attachments(

@@ -23,6 +23,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.Flow;
@@ -41,8 +42,10 @@ import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.persistence.Store;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
+import io.fermata.session.admin.Threads;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -50,16 +53,20 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -464,10 +471,14 @@ class OAuthTest {
 
   /** Two agents, of which one hands a conversation over to the other. */
   private static Fermata handingOver(String from, String to) {
+    return handingOver(Store.memory(), from, to);
+  }
+
+  private static Fermata handingOver(Store store, String from, String to) {
     Model hands = ScriptedModels.serving("over", to, "{}", "Yes?");
     Model says = ScriptedModels.saying("Hello.");
     return Fermata.host()
-        .store(Store.memory())
+        .store(store)
         .agent(agent(from, hands, Handoff.to(to, "Goes on")))
         .agent(agent(to, says))
         .start();
@@ -646,6 +657,74 @@ class OAuthTest {
       assertThat(tool(guarded, less, "open", status).status()).isEqualTo(403);
       assertThat(tool(guarded, issuer.token("ann", "special"), "open", status).result().toString())
           .contains("Hello.");
+    }
+  }
+
+  /** The store's own answer, once it may be given. */
+  private static CompletionStage<?> held(CompletableFuture<?> until, AlteredStore.Request request) {
+    return until.thenCompose(
+        now -> {
+          try {
+            return (CompletionStage<?>) Objects.requireNonNull(request.ask());
+          } catch (Throwable e) {
+            return CompletableFuture.failedFuture(e);
+          }
+        });
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"messages", "post", "tool"})
+  void nothingIsReadOfWhatAnotherAgentSaidSinceTheScopesWereChecked(String how) throws Exception {
+    CompletableFuture<?> none = CompletableFuture.completedFuture(null);
+    AtomicReference<CompletableFuture<?>> until = new AtomicReference<>(none);
+    CompletableFuture<Void> reading = new CompletableFuture<>();
+    AlteredStore.Answers slow =
+        request -> {
+          if (!request.is("readBack") || until.get() == none) {
+            return request.ask();
+          }
+          reading.complete(null);
+          return held(Objects.requireNonNull(until.get()), request);
+        };
+    try (Fermata agents = handingOver(AlteredStore.of(Store.memory(), slow), "open", "closed");
+        McpServer guarded = guarding(agents)) {
+      String less = issuer.token("ann");
+      String send = "\"action\":\"send\",\"message\":\"hi\"";
+      Wired.Said begun = tool(guarded, less, "open", send);
+      String id = begun.result().at("/structuredContent/threadId").asText();
+      String messages = "/threads/" + id + "/messages";
+      Wired client = new Wired(guarded).with("Authorization", "Bearer " + less);
+      CompletableFuture<Void> spoken = new CompletableFuture<>();
+      until.set(spoken);
+      CompletableFuture<String> reply =
+          CompletableFuture.supplyAsync(
+              () ->
+                  switch (how) {
+                    case "messages" -> said(guarded, less, messages).toString();
+                    case "post" ->
+                        client
+                            .sendTo(messages + "?wait=30", "{\"content\":\"hi\"}")
+                            .body()
+                            .toString();
+                    default ->
+                        tool(guarded, less, "open", send + ",\"threadId\":\"" + id + "\"")
+                            .result()
+                            .toString();
+                  });
+      reading.get(30, TimeUnit.SECONDS);
+
+      Threads threads = agents.threads();
+      String ann = issuer.url() + "#ann";
+      Threads.NewMessage over = new Threads.NewMessage(Message.user("over"), List.of(), null);
+      threads
+          .post(ann, id, over)
+          .thenCompose(posted -> threads.settled(ann, id, Duration.ofSeconds(30)))
+          .thenAccept(view -> assertThat(view.agent()).isEqualTo("closed"))
+          .toCompletableFuture()
+          .get(60, TimeUnit.SECONDS);
+      spoken.complete(null);
+
+      assertThat(reply.get(30, TimeUnit.SECONDS)).contains("Yes?").doesNotContain("Hello.");
     }
   }
 

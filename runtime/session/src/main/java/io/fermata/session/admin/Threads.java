@@ -277,6 +277,58 @@ public interface Threads {
   record Posted(String threadId, String messageId, boolean repeated, long offset) {}
 
   /**
+   * Which messages of a thread are read, the latest first.
+   *
+   * <pre>{@code
+   * MessageQuery.latest(50).before(page.before())
+   * }</pre>
+   *
+   * @param limit the maximum number; a page of long messages has fewer, but at least one
+   * @param depth the maximum depth of messages; 0 for the conversation only
+   * @param before the cursor of the page; null for the latest
+   * @param shown which of them
+   * @param since the message after which they begin, if all of them fit
+   * @param upTo the last journal entry that they reflect
+   */
+  record MessageQuery(
+      int limit,
+      int depth,
+      @Nullable String before,
+      Predicate<Message> shown,
+      Predicate<Message> since,
+      long upTo) {
+    /** The latest messages of the conversation, without silent ones. */
+    public static MessageQuery latest(int limit) {
+      return new MessageQuery(
+          limit, 0, null, message -> !message.silent(), message -> false, Long.MAX_VALUE);
+    }
+
+    public MessageQuery before(@Nullable String cursor) {
+      return new MessageQuery(limit, depth, cursor, shown, since, upTo);
+    }
+
+    /** Also messages inside sub-prompts, to a depth. */
+    public MessageQuery depth(int most) {
+      return new MessageQuery(limit, most, before, shown, since, upTo);
+    }
+
+    /** These messages only, silent ones as well. */
+    public MessageQuery showing(Predicate<Message> which) {
+      return new MessageQuery(limit, depth, before, which, since, upTo);
+    }
+
+    /** No message before this one, and not this one. */
+    public MessageQuery since(Predicate<Message> known) {
+      return new MessageQuery(limit, depth, before, shown, known, upTo);
+    }
+
+    /** The messages as they were when a view was read, whatever happens meanwhile. */
+    public MessageQuery asOf(View view) {
+      return new MessageQuery(limit, depth, before, shown, since, view.offset());
+    }
+  }
+
+  /**
    * A page of messages, latest first.
    *
    * @param before the cursor of the next page; null if there is none
@@ -371,19 +423,30 @@ public interface Threads {
   /** Deletes the thread, its data, and the threads that it created. */
   CompletionStage<Void> delete(String principal, String threadId);
 
+  /** The messages of the thread, page by page. */
+  CompletionStage<Messages> messages(String principal, String threadId, MessageQuery query);
+
   /**
-   * The messages of the thread, page by page.
+   * As {@link #messages(String, String, MessageQuery)}, of the thread as it is.
    *
    * @param before the cursor of the page; null for the latest
    * @param depth the maximum depth of messages; 0 for the conversation only
    */
-  CompletionStage<Messages> messages(
+  default CompletionStage<Messages> messages(
       String principal,
       String threadId,
       @Nullable String before,
       int limit,
       int depth,
-      boolean silent);
+      boolean silent) {
+    return messages(
+        principal,
+        threadId,
+        MessageQuery.latest(limit)
+            .before(before)
+            .depth(depth)
+            .showing(message -> silent || !message.silent()));
+  }
 
   CompletionStage<Listing> list(Query query);
 

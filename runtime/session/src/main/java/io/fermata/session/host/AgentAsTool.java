@@ -46,8 +46,10 @@ import org.slf4j.LoggerFactory;
 public final class AgentAsTool {
   private static final Logger LOG = LoggerFactory.getLogger(AgentAsTool.class);
 
-  /** The number of latest messages searched for new ones. */
+  /** How many messages a reply has at most. */
   private static final int PAGE = 100;
+
+  private static final String CUT = "Only the latest of what was said is in `messages`";
 
   private static final String PROTOCOL =
       """
@@ -340,32 +342,33 @@ public final class AgentAsTool {
    */
   private CompletionStage<ToolReply> fetchReply(
       ToolCall call, Threads.View view, @Nullable String since) {
-    return call.mayReach().test(view.agent())
-        ? threads
-            .messages(call.principal(), view.threadId(), null, PAGE, 0, true)
-            .thenApply(page -> reply(view, page.messages(), since))
-        : CompletableFuture.completedFuture(working(view.threadId()));
+    if (!call.mayReach().test(view.agent())) {
+      return CompletableFuture.completedFuture(working(view.threadId()));
+    } else if (since != null && view.inbox().contains(since)) {
+      // Nothing was said since a message that waits for its turn.
+      return CompletableFuture.completedFuture(reply(view, new Threads.Messages(List.of(), null)));
+    }
+    return threads
+        .messages(
+            call.principal(),
+            view.threadId(),
+            Threads.MessageQuery.latest(PAGE)
+                .showing(AgentAsTool::shown)
+                .since(
+                    message ->
+                        since == null ? message.role() == Role.USER : message.id().equals(since))
+                .asOf(view))
+        .thenApply(page -> reply(view, page));
   }
 
-  private static ToolReply reply(
-      Threads.View view, List<Message> latestFirst, @Nullable String since) {
+  private static ToolReply reply(Threads.View view, Threads.Messages said) {
     ObjectNode body = Json.object();
     body.put("status", status(view));
     body.put("threadId", view.threadId());
-    List<Message> fresh = new ArrayList<>();
-    // Nothing was said since a message that waits for its turn.
-    boolean waits = since != null && view.inbox().contains(since);
-    for (Message message : waits ? List.<Message>of() : latestFirst) {
-      boolean known = since == null ? message.role() == Role.USER : message.id().equals(since);
-      if (known) {
-        break;
-      } else if (shown(message)) {
-        fresh.add(message);
-      }
-    }
-    Collections.reverse(fresh);
+    List<Message> inOrder = new ArrayList<>(said.messages());
+    Collections.reverse(inOrder);
     ArrayNode messages = body.putArray("messages");
-    fresh.forEach(message -> messages.add(message(message)));
+    inOrder.forEach(message -> messages.add(message(message)));
     body.set("questions", ThreadJson.questions(view.questions()));
     List<ChildThread> asking =
         view.children().stream()
@@ -395,6 +398,9 @@ public final class AgentAsTool {
     }
     if (view.status() == Threads.Status.WORKING) {
       stillWorking(body);
+    }
+    if (said.before() != null) {
+      body.put("hint", body.has("hint") ? body.path("hint").asText() + ". " + CUT : CUT);
     }
     return new ToolReply(body, Json.object());
   }

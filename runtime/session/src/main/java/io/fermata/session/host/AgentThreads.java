@@ -453,15 +453,8 @@ public final class AgentThreads implements Threads {
   // --- stored data ----------------------------------------------------------------------------
 
   @Override
-  public CompletionStage<Messages> messages(
-      String principal,
-      String threadId,
-      @Nullable String before,
-      int limit,
-      int depth,
-      boolean silent) {
-    return owned(principal, threadId)
-        .thenCompose(key -> journals.messages(key.entityId(), before, limit, depth, silent));
+  public CompletionStage<Messages> messages(String principal, String threadId, MessageQuery query) {
+    return owned(principal, threadId).thenCompose(key -> journals.messages(key.entityId(), query));
   }
 
   @Override

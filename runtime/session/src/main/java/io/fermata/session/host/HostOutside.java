@@ -184,7 +184,7 @@ public final class HostOutside implements Outside {
     return services
         .threads()
         .journals()
-        .rewound(key.entityId(), Long.MAX_VALUE, new LatestCall(flow))
+        .rewound(key.entityId(), new LatestCall(flow))
         .thenCompose(
             latest ->
                 latest
@@ -358,7 +358,7 @@ public final class HostOutside implements Outside {
     return services
         .threads()
         .journals()
-        .rewound(key.entityId(), Long.MAX_VALUE, new HistoryReader(before, limit, depth, true))
+        .rewound(key.entityId(), new HistoryReader(before, limit, depth, true))
         .thenApply(HistoryReader::messages);
   }
 

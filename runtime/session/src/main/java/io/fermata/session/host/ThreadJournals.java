@@ -2,7 +2,7 @@ package io.fermata.session.host;
 
 import io.fermata.agent.history.BackwardReader;
 import io.fermata.agent.history.HistoryReader;
-import io.fermata.agent.message.Message;
+import io.fermata.agent.history.MessagePage;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
@@ -26,19 +26,22 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Reads the journals of threads, without waking them. */
 final class ThreadJournals {
-  /** How many feeds read at once, and how many pages of messages are read. */
+  /** How many feeds read at once, and how many requests read messages. */
   private static final int READS = 8;
 
   /** How many bytes of entries a feed reads at once, if they are several. */
   private static final long FED = 64 << 10;
 
   private static final int PAGE = 32;
+
+  /** How many characters a page of messages has at most, if they are several. */
+  private static final long PAGE_CHARACTERS = 1 << 20;
 
   private static final Logger LOG = LoggerFactory.getLogger(ThreadJournals.class);
 
@@ -81,23 +84,21 @@ final class ThreadJournals {
   // --- messages and files ----------------------------------------------------------------------
 
   /** A page of messages, latest first. */
-  CompletionStage<Threads.Messages> messages(
-      String entityId, @Nullable String before, int limit, int depth, boolean silent) {
-    HistoryReader rewind = new HistoryReader(before, limit + 1, depth, silent);
-    return rewound(entityId, Long.MAX_VALUE, rewind)
+  CompletionStage<Threads.Messages> messages(String entityId, Threads.MessageQuery query) {
+    MessagePage page =
+        new MessagePage(query.limit(), PAGE_CHARACTERS, query.shown(), query.since());
+    HistoryReader reader = new HistoryReader(query.before(), query.depth(), page);
+    long end = query.upTo() == Long.MAX_VALUE ? Long.MAX_VALUE : query.upTo() + 1;
+    return StoreErrors.translated(rewinding(entityId, end, reader, reader::holdsMessages))
         .thenApplyAsync(
-            found -> {
-              if (!found.begun()) {
+            read -> {
+              if (!reader.begun()) {
                 throw new ThreadException(
                     HostError.UNKNOWN_MESSAGE,
                     "The thread has no message %s to read before; pass the before of an earlier page"
-                        .formatted(before));
+                        .formatted(query.before()));
               }
-              List<Message> all = found.messages();
-              boolean more = all.size() > limit;
-              List<Message> page = more ? all.subList(0, limit) : all;
-              String next = more && limit > 0 ? page.get(limit - 1).id() : null;
-              return new Threads.Messages(List.copyOf(page), next);
+              return new Threads.Messages(page.messages(), page.next());
             },
             executor);
   }
@@ -107,30 +108,38 @@ final class ThreadJournals {
   }
 
   /** Reads a journal back until the reader has enough. */
-  <R extends BackwardReader> CompletionStage<R> rewound(String entityId, long beforeSeq, R rewind) {
-    return StoreErrors.translated(rewinding(entityId, beforeSeq, rewind));
+  <R extends BackwardReader> CompletionStage<R> rewound(String entityId, R reader) {
+    return StoreErrors.translated(rewinding(entityId, Long.MAX_VALUE, reader, () -> false))
+        .thenApply(read -> reader);
   }
 
-  private <R extends BackwardReader> CompletionStage<R> rewinding(
-      String entityId, long beforeSeq, R rewind) {
+  /** Gives its turn back after each page of the journal, unless the reader holds something. */
+  private CompletionStage<Long> rewinding(
+      String entityId, long beforeSeq, BackwardReader reader, BooleanSupplier holds) {
     return reading
-        .enqueue(
-            () ->
-                store
-                    .readBack(entityId, beforeSeq, PAGE)
-                    .thenApplyAsync(
-                        records -> take(entityId, beforeSeq, records, rewind), executor))
+        .enqueue(() -> turn(entityId, beforeSeq, reader, holds))
         .thenCompose(
             next ->
                 next == 0
-                    ? CompletableFuture.completedFuture(rewind)
-                    : rewinding(entityId, next, rewind));
+                    ? CompletableFuture.completedFuture(next)
+                    : rewinding(entityId, next, reader, holds));
+  }
+
+  private CompletionStage<Long> turn(
+      String entityId, long beforeSeq, BackwardReader reader, BooleanSupplier holds) {
+    return store
+        .readBack(entityId, beforeSeq, PAGE)
+        .thenApplyAsync(records -> take(entityId, records, reader), executor)
+        .thenCompose(
+            next ->
+                next > 0 && holds.getAsBoolean()
+                    ? turn(entityId, next, reader, holds)
+                    : CompletableFuture.completedFuture(next));
   }
 
   /** Returns before which entry to read on; 0 for nowhere. */
-  private long take(
-      String entityId, long beforeSeq, List<StoredEntry> records, BackwardReader rewind) {
-    if (records.isEmpty() && beforeSeq == Long.MAX_VALUE) {
+  private long take(String entityId, List<StoredEntry> records, BackwardReader reader) {
+    if (records.isEmpty()) {
       // The directory, which said that there is one, forgets it later.
       throw deleted();
     }
@@ -139,12 +148,13 @@ final class ThreadJournals {
       if (ThreadForks.deletes(events)) {
         throw deleted();
       }
-      rewind.take(events);
-      if (rewind.full()) {
+      reader.take(events);
+      if (reader.full()) {
         return 0;
       }
     }
-    return records.size() < PAGE ? 0 : records.get(records.size() - 1).seq();
+    long first = records.get(records.size() - 1).seq();
+    return records.size() < PAGE || first == 1 ? 0 : first;
   }
 
   CompletionStage<byte[]> bytes(String entityId, ThreadStorage.StoredFile file) {
