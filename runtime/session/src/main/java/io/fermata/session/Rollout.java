@@ -53,8 +53,7 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
    * One thread.
    *
    * @param missing what it waits for that the release does not have: its agent, the handler of a
-   *     scheduled effect, the tool of a call that a person decides. It is held until a release has
-   *     it
+   *     scheduled effect, the tool of an open call. It is held until a release has it
    */
   public record ThreadResult(String agent, String threadId, List<String> missing) {
     public ThreadResult {

@@ -832,6 +832,82 @@ class ThreadHostTest {
     }
   }
 
+  @Test
+  void aThreadWaitsOnForItsFlowWhenAReleaseMakesAnArgumentRequired() throws Exception {
+    FlowTool paint =
+        paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
+    ObjectNode required = Json.object().put("type", "object");
+    required.putObject("properties").putObject("colour").put("type", "string");
+    required.putArray("required").add("colour");
+    Instant began = Instant.now();
+    String id;
+    try (Fermata host = at(began, paint)) {
+      id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+    }
+    try (Fermata host = at(began.plusSeconds(120), paint.arguments(required))) {
+      looked(host, id, 2);
+      assertThat(waits(host, id)).containsExactly("for signal dried");
+      signal(host, "dried");
+      TestHost.eventually(() -> lastOf(host.threads(), id).equals("{}"));
+    }
+  }
+
+  @Test
+  void aFlowThatFailsOnceItGotItsSignalIsEndedAndItsStepIsNotTriedAgain() throws Exception {
+    AtomicInteger attempts = new AtomicInteger();
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.waitFor("dry", "dried")
+                    .act(
+                        "polish",
+                        run -> {
+                          throw new IllegalStateException("attempt " + attempts.incrementAndGet());
+                        })
+                    .edge(START, "dry")
+                    .edge("dry", "polish")
+                    .edge("polish", END));
+    try (Fermata host = at(Instant.now(), paint)) {
+      String id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+      signal(host, "dried");
+      looked(host, id, 2);
+      assertThat(attempts).hasValue(1);
+      assertThat(waits(host, id)).isEmpty();
+      TestHost.eventually(() -> runs(host) == 0);
+    }
+  }
+
+  /** A host at a moment at which no time passes. */
+  private Fermata at(Instant moment, FlowTool paint) {
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve("t.db")))
+        .clock(InstantSource.fixed(moment))
+        .agent(decorator(paint))
+        .start();
+  }
+
+  /** Waits until so many attempts at a thread's call have ended. */
+  private static void looked(Fermata host, String id, int attempts) throws Exception {
+    TestHost.eventually(
+        () ->
+            host
+                    .journals()
+                    .thread(id)
+                    .readWithSecrets()
+                    .toCompletableFuture()
+                    .join()
+                    .events()
+                    .stream()
+                    .filter(
+                        event ->
+                            event instanceof ThreadEvent.CallWaits
+                                || event instanceof ThreadEvent.CallEnded)
+                    .count()
+                == attempts);
+  }
+
   private static Agent decorator(FlowTool paint) {
     Model model = ScriptedModels.answering(ThreadHostTest::paints);
     return Agent.aiHuman("decorator", Prompt.of("p", model).tools(paint));
@@ -853,6 +929,10 @@ class ThreadHostTest {
         () ->
             threads.get("ann", id).toCompletableFuture().join().waits().stream()
                 .anyMatch(wait -> wait.tool().equals("paint") && wait.waitsFor().equals(what)));
+  }
+
+  private static List<String> waits(Fermata host, String id) throws Exception {
+    return now(host.threads().get("ann", id)).waits().stream().map(Threads.Wait::waitsFor).toList();
   }
 
   private static void signal(Fermata host, String name) throws InterruptedException {

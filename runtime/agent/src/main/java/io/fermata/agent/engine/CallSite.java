@@ -40,9 +40,12 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
     return prompt != null && ToolCalls.offered(prompt, name) instanceof Handoff;
   }
 
-  /** Whether a call that people decide has no tool in this release; it waits for the next one. */
+  /**
+   * Whether a call that people decide, or that has a flow at work or waiting, has no tool in this
+   * release; it waits for the next one.
+   */
   boolean lacks(CallState call) {
-    return (call.open() || call.approved()) && offered(call) == null;
+    return (call.open() || call.approved() || call.hasFlow()) && offered(call) == null;
   }
 
   Policy policy(CallState call) {

@@ -81,7 +81,7 @@ public interface Outside {
     record Unfinished(String reason) implements FlowOutcome {}
 
     /**
-     * It waits for a moment, a signal or another person.
+     * It waits for a moment, a signal, another person, or a host that can continue it.
      *
      * @param waitsFor for what, in words
      * @param until when it continues by itself at the latest; null if it never does

@@ -143,6 +143,11 @@ public record CallState(
     return phase == Phase.PAUSED || phase == Phase.ASKING;
   }
 
+  /** Whether a flow is known to be behind it, at work or waiting. */
+  public boolean hasFlow() {
+    return waitsForFlow() || (begun && performed());
+  }
+
   /** Whether it waits for a person. */
   public boolean open() {
     return phase == Phase.APPROVING || phase == Phase.ASKING;

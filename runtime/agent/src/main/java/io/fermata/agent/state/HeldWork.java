@@ -20,7 +20,7 @@ public record HeldWork(What what, @Nullable String id, String agent, @Nullable S
     THREAD,
     /** A scheduled effect without a handler. */
     EFFECT,
-    /** A call that a person decides, without its tool. */
+    /** A call that a person decides, or that has a flow at work or waiting, without its tool. */
     CALL
   }
 
@@ -42,8 +42,7 @@ public record HeldWork(What what, @Nullable String id, String agent, @Nullable S
       case THREAD -> "no agent %s is registered".formatted(agent);
       case EFFECT ->
           "the agent %s has no effect %s, which is scheduled (%s)".formatted(agent, name, id);
-      case CALL ->
-          "the agent %s has no tool %s, whose call %s a person decides".formatted(agent, name, id);
+      case CALL -> "the agent %s has no tool %s, whose call %s is open".formatted(agent, name, id);
     };
   }
 }

@@ -1052,6 +1052,32 @@ class CallsTest {
   }
 
   @Test
+  void aCallWhoseFlowWaitsOrWorksWaitsForAReleaseThatHasItsToolAgain() {
+    model.call("quote").say("Done.");
+    Agent full = Agent.aiHuman("desk", prompt(QUOTE));
+    Agent without = Agent.aiHuman("desk", prompt(tool("two")));
+    Conversation talk = Conversation.with(full);
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+    talk.say("Go");
+
+    talk.replace(without).crash().pass(Duration.ofHours(2));
+    assertThat(talk.state().paused()).hasSize(1);
+    assertThat(talk.program().held(talk.state()))
+        .singleElement()
+        .extracting(HeldWork::why, as(STRING))
+        .contains("quote");
+
+    talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");
+    talk.replace(full).crash().pass(Duration.ofHours(2));
+    talk.replace(without).crash().pass(Duration.ofHours(2));
+    assertThat(talk.wanted()).isEmpty();
+
+    talk.world().flow = args -> World.result("30");
+    talk.replace(full).crash().pass(Duration.ofHours(2));
+    assertThat(talk.lines()).endsWith("quote: 30", "assistant: Done.");
+  }
+
+  @Test
   void aScheduledEffectWaitsForAReleaseThatHasItsHandler() {
     Tool plans =
         Tool.of(

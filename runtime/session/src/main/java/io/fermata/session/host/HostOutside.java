@@ -66,7 +66,7 @@ public final class HostOutside implements Outside {
       Function<String, @Nullable String> env,
       HostThreads pools) {}
 
-  /** The run is as it was, and can be ended when its key or a release that reads it is there. */
+  /** The run is as it was, and continues when its key or a release that reads it is there. */
   private static final Set<String> STAYS =
       Set.of(HostError.KEY_MISSING.wireName(), HostError.JOURNAL_UNREADABLE.wireName());
 
@@ -104,12 +104,9 @@ public final class HostOutside implements Outside {
   public CompletionStage<FlowOutcome> callFlow(
       String flow, String callKey, ObjectNode arguments, boolean repeated) {
     ToolUse use = use(flow, callKey);
+    ToolUses flows = services.flows();
     return outcome(
-        services
-            .flows()
-            .start(use, arguments, progress -> {})
-            .thenCompose(
-                reply -> repeated ? present(use, reply) : CompletableFuture.completedStage(reply)));
+        repeated ? flows.repeat(use, arguments) : flows.start(use, arguments, progress -> {}));
   }
 
   @Override
@@ -129,8 +126,8 @@ public final class HostOutside implements Outside {
   }
 
   /**
-   * A repeated call gets the reply that it got before, but the run may have gone on since. Where it
-   * asks the same, the reply stands, as it says what was wrong with an answer.
+   * A repeated answer gets the reply that it got before, but the run may have gone on since. Where
+   * it asks the same, the reply stands, as it says what was wrong with an answer.
    */
   private CompletionStage<ToolOutcome> present(ToolUse use, ToolOutcome reply) {
     if (reply instanceof ToolOutcome.Waiting) {
@@ -219,7 +216,10 @@ public final class HostOutside implements Outside {
           } else if (outcome instanceof ToolOutcome.Waiting waiting) {
             return waiting(waiting);
           } else if (outcome instanceof ToolOutcome.Refused refused) {
-            return new FlowOutcome.Result(refused.message(), true, List.of());
+            return STAYS.contains(refused.code())
+                ? new FlowOutcome.Waiting(
+                    "for a host that can continue its run (" + refused.code() + ")", null)
+                : new FlowOutcome.Result(refused.message(), true, List.of());
           }
           ToolOutcome.Undecided undecided = (ToolOutcome.Undecided) outcome;
           return new FlowOutcome.Result(

@@ -112,20 +112,35 @@ public final class ToolUses {
 
   /**
    * The present outcome of a use. What its run asks counts as seen from here on, but is not passed,
-   * and what has stopped beside it is not tried again.
+   * and what has stopped is not tried again.
    */
   CompletionStage<ToolOutcome> look(ToolUse use) {
-    return send(use, Json.object().put("action", "status"), Json.object(), progress -> {})
+    return status(use).thenCompose(status -> seen(use, status));
+  }
+
+  /**
+   * The same of a use that may not have begun: then it begins. Of one that has, neither the
+   * arguments nor the tool are looked at, which a release may have changed since.
+   */
+  CompletionStage<ToolOutcome> repeat(ToolUse use, ObjectNode arguments) {
+    return status(use)
         .thenCompose(
-            reply -> {
-              if (!reply.error() || !asks(reply.structured())) {
-                return again(use);
-              }
-              // A status says more than an outcome does.
-              ObjectNode body = reply.structured().deepCopy();
-              body.remove("run");
-              return CompletableFuture.completedStage(outcome(body));
-            });
+            status ->
+                code(status.structured()).equals(ErrorCode.UNKNOWN_RUN.wireName())
+                    ? start(use, arguments, progress -> {})
+                    : seen(use, status));
+  }
+
+  private CompletionStage<ToolReply> status(ToolUse use) {
+    return send(use, Json.object().put("action", "status"), Json.object(), progress -> {});
+  }
+
+  private CompletionStage<ToolOutcome> seen(ToolUse use, ToolReply status) {
+    // A status says more than an outcome does.
+    ObjectNode body = status.structured().deepCopy();
+    body.remove("run");
+    boolean stopped = asks(body) || UNDECIDED.contains(code(body)) || STOPPED.contains(code(body));
+    return status.error() && stopped ? ended(use, body, progress -> {}) : again(use);
   }
 
   private CompletionStage<ToolOutcome> goOn(ToolUse use, Consumer<ToolProgress> progress) {
@@ -161,17 +176,23 @@ public final class ToolUses {
    */
   private CompletionStage<ToolOutcome> ended(
       ToolUse use, CompletionStage<ToolReply> reply, Consumer<ToolProgress> progress) {
-    return reply.thenCompose(
-        answered -> {
-          String code = answered.structured().path("code").asText();
-          if (code.equals(ErrorCode.VISIT_LIMIT.wireName())) {
-            return goOn(use, progress);
-          }
-          ToolOutcome outcome = outcome(answered.structured());
-          return STOPPED.contains(code) && outcome instanceof ToolOutcome.Result
-              ? withdraw(use).thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome)
-              : CompletableFuture.completedStage(outcome);
-        });
+    return reply.thenCompose(answered -> ended(use, answered.structured(), progress));
+  }
+
+  private CompletionStage<ToolOutcome> ended(
+      ToolUse use, ObjectNode body, Consumer<ToolProgress> progress) {
+    String code = code(body);
+    if (code.equals(ErrorCode.VISIT_LIMIT.wireName())) {
+      return goOn(use, progress);
+    }
+    ToolOutcome outcome = outcome(body);
+    return STOPPED.contains(code) && outcome instanceof ToolOutcome.Result
+        ? withdraw(use).thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome)
+        : CompletableFuture.completedStage(outcome);
+  }
+
+  private static String code(ObjectNode body) {
+    return body.path("code").asText();
   }
 
   private static boolean asks(ObjectNode body) {
@@ -179,7 +200,7 @@ public final class ToolUses {
   }
 
   private static ToolOutcome outcome(ObjectNode body) {
-    String code = body.path("code").asText();
+    String code = code(body);
     return switch (body.path("status").asText()) {
       case OutcomeJson.WAITING ->
           new ToolOutcome.Waiting(body.path("waitsFor").asText(), body.path("until").textValue());

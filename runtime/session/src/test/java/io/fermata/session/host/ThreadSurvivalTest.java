@@ -15,6 +15,7 @@ import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
+import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
@@ -416,6 +417,27 @@ class ThreadSurvivalTest {
         now(outside(host, store, code).withdraw(left));
       }
     }
+  }
+
+  @Test
+  void aRepeatedCallWaitsForARunThatAnotherHostCanContinue() throws Exception {
+    try (Fermata host = host(echo());
+        OpenStore store = Store.memory().open()) {
+      for (String code : List.of("key_missing", "journal_unreadable")) {
+        assertThat(now(repeated(outside(host, store, code))))
+            .isInstanceOfSatisfying(
+                Outside.FlowOutcome.Waiting.class,
+                waiting -> assertThat(waiting.waitsFor()).contains(code));
+      }
+      for (String code : List.of("run_cancelled", "damaged")) {
+        assertThat(now(repeated(outside(host, store, code))))
+            .isInstanceOf(Outside.FlowOutcome.Result.class);
+      }
+    }
+  }
+
+  private static CompletionStage<Outside.FlowOutcome> repeated(Outside outside) {
+    return outside.callFlow("paint", "c1", Json.object(), true);
   }
 
   record Case(@Nullable String colour) {}
