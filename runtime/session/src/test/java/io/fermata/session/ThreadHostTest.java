@@ -854,6 +854,29 @@ class ThreadHostTest {
   }
 
   @Test
+  void aThreadWaitsOnForItsFlowWhileTheHostLacksItsVersion() throws Exception {
+    FlowTool old = paints(flow -> flow.act("dry", run -> {}).edge(START, "dry").edge("dry", END));
+    FlowTool paint =
+        paints(flow -> flow.version(2).waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
+    Instant began = Instant.now();
+    String id;
+    try (Fermata host = at(began, paint)) {
+      id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+    }
+    try (Fermata host = at(began.plusSeconds(120), old)) {
+      looked(host, id, 2);
+      assertThat(waits(host, id))
+          .containsExactly("for a host that can continue its run (version_changed)");
+    }
+    try (Fermata host = at(began.plusSeconds(600), paint)) {
+      waits(host.threads(), id, "for signal dried");
+      signal(host, "dried");
+      TestHost.eventually(() -> lastOf(host.threads(), id).equals("{}"));
+    }
+  }
+
+  @Test
   void aFlowThatFailsOnceItGotItsSignalIsEndedAndItsStepIsNotTriedAgain() throws Exception {
     AtomicInteger attempts = new AtomicInteger();
     FlowTool paint =

@@ -18,6 +18,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
@@ -66,9 +67,13 @@ public final class HostOutside implements Outside {
       Function<String, @Nullable String> env,
       HostThreads pools) {}
 
-  /** The run is as it was, and continues when its key or a release that reads it is there. */
+  /** The run is as it was, and continues when its key or a release that has it is there. */
   private static final Set<String> STAYS =
-      Set.of(HostError.KEY_MISSING.wireName(), HostError.JOURNAL_UNREADABLE.wireName());
+      Set.of(
+          ErrorCode.VERSION_CHANGED.wireName(),
+          ErrorCode.MIGRATION_FAILED.wireName(),
+          HostError.KEY_MISSING.wireName(),
+          HostError.JOURNAL_UNREADABLE.wireName());
 
   /** How often the ancestors are asked for what is left of their budgets: for 25 seconds. */
   private static final int CLIMBS = 8;

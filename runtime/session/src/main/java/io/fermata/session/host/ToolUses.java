@@ -38,11 +38,7 @@ public final class ToolUses {
   /** The run cannot continue by itself, and nobody can help it, so it is ended. */
   private static final Set<String> STOPPED =
       Stream.concat(
-              Stream.of(
-                  ErrorCode.RUN_LIMIT,
-                  ErrorCode.BRANCH_CANCELLED,
-                  ErrorCode.VERSION_CHANGED,
-                  ErrorCode.MIGRATION_FAILED),
+              Stream.of(ErrorCode.RUN_LIMIT, ErrorCode.BRANCH_CANCELLED),
               Stream.of(ErrorCode.values()).filter(ErrorCode::ofStep))
           .map(ErrorCode::wireName)
           .collect(Collectors.toUnmodifiableSet());

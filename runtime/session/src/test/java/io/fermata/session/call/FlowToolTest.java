@@ -642,6 +642,39 @@ class FlowToolTest {
   }
 
   @Test
+  void aUseWhoseVersionIsNotRegisteredIsLeftAsItWas() {
+    FlowTool old = tool(triage());
+    FlowTool now =
+        tool(
+            Flow.of("triage", Case.class)
+                .version(2)
+                .description("Waits.")
+                .act("hold", run -> done.add("held"))
+                .waitFor("await_file", "file")
+                .compensate("hold", run -> done.add("released"))
+                .edge(START, "hold")
+                .edge("hold", "await_file")
+                .edge("await_file", END));
+    Fermata host = host(now);
+    ToolOutcome waiting = got(host.use(use("1"), score(1)));
+    host.crash();
+    Fermata back = host(old);
+    for (ToolOutcome outcome : List.of(got(back.again(use("1"))), got(back.withdraw(use("1"))))) {
+      assertThat(outcome)
+          .isInstanceOfSatisfying(
+              ToolOutcome.Refused.class,
+              refused -> assertThat(refused.code()).isEqualTo("version_changed"));
+    }
+    back.crash();
+    try (Fermata next = host(now)) {
+      assertThat(got(next.again(use("1")))).isEqualTo(waiting);
+      assertThat(done).containsExactly("held");
+      assertThat(result(next.withdraw(use("1"))).error()).isTrue();
+      assertThat(done).containsExactly("held", "released");
+    }
+  }
+
+  @Test
   void whatAToolLacksIsRefusedWhenItIsMade() {
     Flow<Case> flow = triage().compile();
     assertThatThrownBy(() -> FlowTool.of("A tool", "x", flow)).hasMessageContaining("A tool");

@@ -409,7 +409,8 @@ class ThreadSurvivalTest {
               "shutting_down",
               "rolling_out",
               "key_missing",
-              "journal_unreadable")) {
+              "journal_unreadable",
+              "version_changed")) {
         assertThatThrownBy(() -> now(outside(host, store, code).withdraw(left)))
             .hasMessageContaining(code);
       }
@@ -423,7 +424,8 @@ class ThreadSurvivalTest {
   void aRepeatedCallWaitsForARunThatAnotherHostCanContinue() throws Exception {
     try (Fermata host = host(echo());
         OpenStore store = Store.memory().open()) {
-      for (String code : List.of("key_missing", "journal_unreadable")) {
+      for (String code :
+          List.of("key_missing", "journal_unreadable", "version_changed", "migration_failed")) {
         assertThat(now(repeated(outside(host, store, code))))
             .isInstanceOfSatisfying(
                 Outside.FlowOutcome.Waiting.class,
