@@ -47,7 +47,7 @@ public final class Recorders {
     trusted.forEach(recorder -> redacted.put(recorder, AttachedRecorder.everywhere(recorder)));
     for (FlowProgram<?> program : catalog.programs()) {
       Flow<?> flow = program.flow();
-      FlowTool tool = catalog.tool(flow.id());
+      FlowTool tool = catalog.tool(flow);
       List<AttachedRecorder> all = new ArrayList<>(flow.recorders());
       ofHost.forEach(recorder -> all.add(AttachedRecorder.everywhere(recorder)));
       trusted.forEach(recorder -> all.add(AttachedRecorder.everywhere(recorder)));

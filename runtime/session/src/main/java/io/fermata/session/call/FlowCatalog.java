@@ -13,6 +13,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +33,9 @@ public final class FlowCatalog {
   private final Map<String, FlowTool> tools = new LinkedHashMap<>();
   private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
 
+  /** The tools and jobs, by the version of their flow. */
+  private final Map<String, FlowTool> called = new HashMap<>();
+
   /**
    * @param flowTools the tools of agents and programs
    * @param clientJobs the tools of clients
@@ -40,6 +44,8 @@ public final class FlowCatalog {
       List<Flow<?>> flows, List<FlowTool> flowTools, List<FlowTool> clientJobs, Limits limits) {
     flowTools.forEach(tool -> tools.merge(tool.name(), tool, FlowCatalog::newer));
     clientJobs.forEach(job -> jobs.put(job.name(), job));
+    Stream.concat(flowTools.stream(), clientJobs.stream())
+        .forEach(tool -> called.put(tool.flow().toString(), tool));
     List<Flow<?>> all = new ArrayList<>(flows);
     flowTools.forEach(tool -> all.add(tool.flow()));
     clientJobs.forEach(job -> all.add(job.flow()));
@@ -134,13 +140,17 @@ public final class FlowCatalog {
     return known(flow, secretFields.get(flow));
   }
 
-  /** The tool of a flow; null if clients call the flow directly. */
-  public @Nullable FlowTool tool(String flow) {
-    FlowTool tool = tools.get(flow);
-    return tool == null ? jobs.get(flow) : tool;
+  /** Whether a flow is called as a tool, and not directly by clients. */
+  public boolean isTool(String flow) {
+    return tools.containsKey(flow) || jobs.containsKey(flow);
   }
 
-  /** The tools that agents call. */
+  /** The tool of this version of a flow; null if clients call the flow directly. */
+  public @Nullable FlowTool tool(Flow<?> flow) {
+    return called.get(flow.toString());
+  }
+
+  /** The tools that agents call, each with the newest version of its flow. */
   public Map<String, FlowTool> tools() {
     return tools;
   }
@@ -170,7 +180,7 @@ public final class FlowCatalog {
     List<Flow<?>> newest = new ArrayList<>();
     registered.forEach(
         (id, each) -> {
-          if (tool(id) == null && !isInternal(id)) {
+          if (!isTool(id) && !isInternal(id)) {
             newest.add(each.newest().flow());
           }
         });

@@ -26,6 +26,7 @@ import io.fermata.session.actor.SessionPort;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.CallAction;
+import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolUse;
@@ -64,7 +65,7 @@ public final class RunPort
   private final String flow;
   private final RunReplies replies;
   private final RunEntries entries;
-  private final @Nullable FlowTool tool;
+  private final boolean isTool;
   private final RunNarrative narrative = new RunNarrative();
   private final RecorderFeed recorders;
 
@@ -73,8 +74,8 @@ public final class RunPort
     this.host = session.host();
     this.flow = SessionKey.flowOf(session.entityId());
     this.replies = new RunReplies(flow, host.catalog());
-    this.tool = host.catalog().tool(flow);
-    this.entries = new RunEntries(replies, host.retentions().of(flow), tool != null);
+    this.isTool = host.catalog().isTool(flow);
+    this.entries = new RunEntries(replies, host.retentions().of(flow), isTool);
     this.recorders = new RecorderFeed(session.entityId(), host.observers().recorders());
   }
 
@@ -158,11 +159,11 @@ public final class RunPort
       }
     }
     boolean past = calls.isPast(call.callId());
-    if (tool != null && (past || request.asksAgain()) && state.lastReply() != null) {
+    if (isTool && (past || request.asksAgain()) && state.lastReply() != null) {
       return state.lastReply();
     }
     Outcome unclaimed = state.unclaimed();
-    if (tool != null && past && unclaimed != null) {
+    if (isTool && past && unclaimed != null) {
       // The session of a tool has one run, whose outcome is that of the call.
       return replies.of(unclaimed, state.program(), at.seq());
     }
@@ -180,7 +181,7 @@ public final class RunPort
    * answer, which its sender named, the call passes nothing.
    */
   private boolean fetches(Call call) {
-    return tool != null && request(call).asksAgain() && !CallLog.isNamed(call.callId());
+    return isTool && request(call).asksAgain() && !CallLog.isNamed(call.callId());
   }
 
   private static ErrorCode ended(RunState.Status status) {
@@ -509,8 +510,10 @@ public final class RunPort
     return mapped(at, ((Program.Finish<StepEffect>) next).outcome());
   }
 
-  /** The caller of a tool gets the mapped result of the run. */
+  /** The caller of a tool gets the result of the run, mapped by the tool of the run's version. */
   private Outcome mapped(Situation<RunState, Event> at, Outcome outcome) {
+    FlowCatalog catalog = host.catalog();
+    FlowTool tool = isTool ? catalog.tool(catalog.describing(flow, at.ahead())) : null;
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
     }
@@ -599,7 +602,7 @@ public final class RunPort
 
   @Override
   public void applied(Entry<Event> entry, RunState before, RunState after) {
-    if (tool != null) {
+    if (isTool) {
       narrative.add(entry, before);
     }
     if (before.version() != after.version()) {
@@ -741,7 +744,7 @@ public final class RunPort
 
   /** The call of a thread that started the run; null if none did. */
   private @Nullable ToolUse use(Situation<RunState, Event> at) {
-    if (tool == null) {
+    if (!isTool) {
       return null;
     }
     Entry.Owner owner = at.state().owner();

@@ -642,6 +642,21 @@ class FlowToolTest {
   }
 
   @Test
+  void theRunOfAnOpenUseIsMappedByTheToolOfItsVersion() {
+    FlowTool old =
+        tool(asking()).resultMapper(run -> "by " + run.values().path("approver").asText());
+    FlowTool now = tool(triage().version(2)).resultMapper(run -> run.values().path("urgency"));
+    Fermata host = host(old);
+    got(host.use(use("1"), score(1)));
+    host.crash();
+    try (Fermata next = host(old, now)) {
+      ObjectNode ann = Json.object().put("approver", "Ann");
+      assertThat(result(next.answer(use("1"), "a1", ann)).text()).isEqualTo("by Ann");
+      assertThat(result(next.use(use("2"), score(720))).text()).isEqualTo("\"high\"");
+    }
+  }
+
+  @Test
   void aUseWhoseVersionIsNotRegisteredIsLeftAsItWas() {
     FlowTool old = tool(triage());
     FlowTool now =

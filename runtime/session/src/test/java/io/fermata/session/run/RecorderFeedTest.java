@@ -377,6 +377,26 @@ class RecorderFeedTest {
   }
 
   @Test
+  void theRecordersOfAToolReceiveTheRunsOfTheVersionOfItsFlow() {
+    Listener before = new Listener();
+    Listener after = new Listener();
+    FlowTool old = FlowTool.of("cook", "Cooks.", order().compile()).recorders(before);
+    FlowTool now = FlowTool.of("cook", "Cooks.", order().version(2).compile()).recorders(after);
+    ToolUse open = new ToolUse("cook", "thread", "1");
+    Fermata host = Fermata.host().store(store()).tool(old).start();
+    host.use(open, Json.object()).toCompletableFuture().join();
+    live(before, Observation.RunStart.class);
+    host.crash();
+    try (Fermata next = Fermata.host().store(store()).tool(now).tool(old).start()) {
+      next.withdraw(open).toCompletableFuture().join();
+      live(before, Observation.RunEnd.class);
+      next.use(new ToolUse("cook", "thread", "2"), Json.object()).toCompletableFuture().join();
+      live(after, Observation.RunStart.class);
+    }
+    assertThat(after.all(Observation.RunEnd.class)).isEmpty();
+  }
+
+  @Test
   void aRecorderOfTheFlowItselfReceivesItWhereverItIsOffered() {
     Narrative narrative = new Narrative();
     Flow<Order> flow = order().recorder(narrative).compile();
