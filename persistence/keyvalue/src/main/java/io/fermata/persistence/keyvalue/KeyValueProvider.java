@@ -30,8 +30,7 @@ public final class KeyValueProvider implements StoreProvider {
     }
     if (address.startsWith(WANIWANI)) {
       String key =
-          value(environment, WANIWANI_KEY)
-              .orElseThrow(() -> refused(address, "WANIWANI_API_KEY is not set"));
+          key(environment).orElseThrow(() -> refused(address, "WANIWANI_API_KEY is not set"));
       return Optional.of(waniwani(address.substring(WANIWANI.length()), key));
     }
     return Optional.empty();
@@ -39,10 +38,26 @@ public final class KeyValueProvider implements StoreProvider {
 
   @Override
   public Optional<StoreSource> fromEnvironment(Map<String, String> environment) {
-    return value(environment, WANIWANI_KEY)
+    return key(environment)
         .map(
             key ->
                 waniwani(value(environment, WANIWANI_URL).orElse(HttpKvStore.DEFAULT_BASE), key));
+  }
+
+  /** An HTTP client that refuses a header quotes its value, so the key is checked before. */
+  private static Optional<String> key(Map<String, String> environment) {
+    Optional<String> key = value(environment, WANIWANI_KEY).map(String::strip);
+    if (key.isPresent() && !key.get().chars().allMatch(KeyValueProvider::mayBeInHeader)) {
+      throw new IllegalArgumentException(
+          WANIWANI_KEY
+              + " has a character that no header may have, such as a curly quote or a line break;"
+              + " correct it");
+    }
+    return key;
+  }
+
+  private static boolean mayBeInHeader(int c) {
+    return c == '\t' || (c >= ' ' && c <= 0xFF && c != 0x7F);
   }
 
   private static Optional<String> value(Map<String, String> environment, String variable) {
@@ -82,7 +97,7 @@ public final class KeyValueProvider implements StoreProvider {
         || !base.getScheme().startsWith("http")) {
       throw refused(WANIWANI + address, "its address does not begin with https://");
     }
-    return KeyValueStore.source(new HttpKvStore(base, key.strip()));
+    return KeyValueStore.source(new HttpKvStore(base, key));
   }
 
   private static IllegalArgumentException refused(String address, String reason) {

@@ -13,12 +13,15 @@ import io.fermata.ports.Ports;
 import java.io.IOException;
 import java.net.URI;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The key-value API of WaniWani over HTTP; {@link NotComparingStoreTest} shows the rest. */
 @Tag("slow")
@@ -116,6 +119,33 @@ final class WaniwaniStoreTest extends EssentialContract {
         .isInstanceOf(StoreException.class)
         .hasMessageContainingAll("waniwani:" + stub.base(), why)
         .hasMessageNotContaining("wwk-");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"\u201cwwk-hidden\u201d", "wwk-\u200bhidden", "wwk-\nhidden", "wwk-hidden\u007f"})
+  void aKeyThatNoHeaderMayHaveIsRefusedByTheNameOfItsVariableAndNotShown(String key) {
+    Map<String, String> environment = Map.of("WANIWANI_API_KEY", key);
+    KeyValueProvider provider = new KeyValueProvider();
+    for (ThrowingCallable parsing :
+        List.<ThrowingCallable>of(
+            () -> provider.fromEnvironment(environment),
+            () -> provider.parse("waniwani:" + stub.base(), environment))) {
+      assertThatThrownBy(parsing)
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContainingAll("WANIWANI_API_KEY", "no header may have", "correct it")
+          .hasMessageNotContaining("hidden");
+    }
+  }
+
+  @Test
+  void aKeyMayEndWithTheLineBreakOfItsFile() {
+    Map<String, String> environment =
+        Map.of("WANIWANI_API_KEY", stub.newKey() + "\n", "WANIWANI_API_URL", stub.base());
+    Store store = new KeyValueProvider().fromEnvironment(environment).map(Store::of).orElseThrow();
+    try (Host host = Host.on(store)) {
+      assertThat(host.open("a").write(new Line("one")).lines()).containsExactly("one");
+    }
   }
 
   @Test
