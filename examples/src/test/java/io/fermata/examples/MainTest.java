@@ -29,6 +29,7 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -255,6 +256,19 @@ class MainTest {
     assertThat(err.toString()).contains("There is no agent des; did you mean desk?");
     assertThat(run("chat", "desk", "--store", "memory", "--thread", "nobody")).isEqualTo(3);
     assertThat(err.toString()).contains("There is no thread nobody", "omit --thread");
+  }
+
+  @Test
+  void aThreadThatIsDamagedIsNotCalledUnknownByAChat() throws SQLException {
+    Store store = Store.sqlite(directory.resolve("threads.db"));
+    String thread = begun(store, "desk");
+    try (Connection file = DriverManager.getConnection("jdbc:" + store);
+        Statement statement = file.createStatement()) {
+      statement.executeUpdate("update event_journal set event_payload = zeroblob(9)");
+    }
+    assertThat(error(3, "chat", "desk", "--store", store.toString(), "--thread", thread))
+        .contains("is damaged")
+        .doesNotContain("There is no thread", "\tat ");
   }
 
   @Test

@@ -77,7 +77,8 @@ final class ChatCommand extends ConsoleCommand {
     try {
       return now(threads.get(PRINCIPAL, thread)).threadId();
     } catch (CompletionException e) {
-      if (e.getCause() instanceof ThreadException unknown) {
+      if (e.getCause() instanceof ThreadException unknown
+          && unknown.code().equals("unknown_thread")) {
         throw new UnusableException(
             "There is no thread %s in this store; omit --thread to create one".formatted(thread),
             unknown);
