@@ -50,6 +50,8 @@ public record PostgresAddress(
   /** An "@" that ends no user: a password that contains separators would be cut before it. */
   private static final Pattern BEHIND_HOST = Pattern.compile("//[^/?]*[/?][^@]*@");
 
+  private static final Pattern NO_ESCAPE = Pattern.compile("%(?![0-9A-Fa-f]{2})");
+
   public static boolean matches(String text) {
     return SCHEME.matcher(text).lookingAt();
   }
@@ -179,13 +181,11 @@ public record PostgresAddress(
                 + " @ as %40");
       }
       int question = rest.indexOf('?');
+      String query = question < 0 ? "" : rest.substring(question + 1);
+      requireEscapes(text, query);
       List<String> parameters =
-          question < 0
-              ? new ArrayList<>()
-              : new ArrayList<>(
-                  Stream.of(rest.substring(question + 1).split("&", -1))
-                      .filter(parameter -> !parameter.isEmpty())
-                      .toList());
+          new ArrayList<>(
+              Stream.of(query.split("&", -1)).filter(parameter -> !parameter.isEmpty()).toList());
       String place = question < 0 ? rest : rest.substring(0, question);
       if (!place.startsWith("//")) {
         return new Parts(place, null, null, parameters);
@@ -195,12 +195,23 @@ public record PostgresAddress(
       String database = slash < 0 ? "/" : place.substring(slash);
       int at = authority.lastIndexOf('@');
       String who = authority.substring(0, Math.max(at, 0));
+      requireEscapes(text, who);
       int colon = who.indexOf(':');
       return new Parts(
           "//" + authority.substring(at + 1) + database,
           who.isEmpty() ? null : decoded(colon < 0 ? who : who.substring(0, colon)),
           colon < 0 ? null : decoded(who.substring(colon + 1)),
           parameters);
+    }
+
+    /** The host is not decoded: the zone of its address may follow a "%". */
+    private static void requireEscapes(String text, String part) {
+      if (NO_ESCAPE.matcher(part).find()) {
+        throw refused(
+            text,
+            "a \"%\" in its user, its password or a parameter begins no escape; there, write % as"
+                + " %25");
+      }
     }
 
     /** Removes a parameter and returns its value, or the default if it is absent. */

@@ -24,6 +24,7 @@ final class PostgresAddressTest {
         "postgres://ann:pw@there:5433/db?sslmode=require jdbc:postgresql://there:5433/db?sslmode=require",
         "postgresql://ann:pw@there/db jdbc:postgresql://there/db",
         "postgres://ann:pw@one:1,two:2/db jdbc:postgresql://one:1,two:2/db",
+        "postgres://ann:pw@[fe80::1%eth0]:1/db jdbc:postgresql://[fe80::1%eth0]:1/db",
         "jdbc:postgresql://there/db?user=ann&password=pw jdbc:postgresql://there/db",
         "postgres:db?user=ann&password=pw&connections=3&unsafe=fsync jdbc:postgresql:db"
       })
@@ -99,5 +100,23 @@ final class PostgresAddressTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContainingAll("cannot be used", "\"@\"", "/ as %2F, ? as %3F and @ as %40")
         .hasMessageNotContaining("hidden");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "postgres://ann:100%hidden@there/db",
+        "postgres://ann:hidden%@there/db",
+        "postgres://100%:hidden@there/db",
+        "postgres://there/db?password=100%hidden",
+        "postgres:there?user=100%&password=hidden",
+        "postgres://there/db?sslpassword=hidden%2"
+      })
+  void aPercentSignThatBeginsNoEscapeIsRefusedWithoutThePassword(String text) {
+    assertThatThrownBy(() -> Store.parse(text))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContainingAll("there", "cannot be used", "write % as %25")
+        .hasMessageNotContaining("hidden");
+    assertThat(address(text.replace("%", "%25")).url()).contains("there");
   }
 }
