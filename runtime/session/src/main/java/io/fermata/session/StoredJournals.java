@@ -51,9 +51,14 @@ record StoredJournals(OpenStore store, Encryption encryption, String called) {
     try {
       return journal.get();
     } catch (UnreadableEntry why) {
-      throw new IllegalArgumentException(
-          "%s has a journal that this release cannot read: %s".formatted(called, why.getMessage()),
-          why);
+      throw unreadable(called, why);
     }
+  }
+
+  /** Says that this release cannot read a journal of a store. */
+  static IllegalArgumentException unreadable(String called, UnreadableEntry why) {
+    return new IllegalArgumentException(
+        "%s has a journal that this release cannot read: %s".formatted(called, why.getMessage()),
+        why);
   }
 }

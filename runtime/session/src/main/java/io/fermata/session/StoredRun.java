@@ -8,6 +8,8 @@ import io.fermata.session.admin.Scrubbing;
 import io.fermata.session.archive.Archive;
 import io.fermata.session.archive.Recordings;
 import io.fermata.session.journal.JournalReplay;
+import io.fermata.session.journal.UnreadableEntry;
+import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
 import java.io.OutputStream;
 import java.util.Arrays;
@@ -52,8 +54,9 @@ public final class StoredRun extends StoredJournal<RunJournal> {
    * live delivery and without its secrets.
    *
    * @return completes when everything is delivered; fails with an {@link IllegalArgumentException}
-   *     if the run is unknown, for example after its {@link Retention}; with an {@link
-   *     IllegalStateException} if the host is closed or a recorder threw
+   *     if the run is unknown, for example after its {@link Retention}, or this release cannot read
+   *     its journal; with an {@link IllegalStateException} if the host is closed or a recorder
+   *     threw
    */
   public CompletionStage<Void> replay(Recorder... recorders) {
     return replay(Arrays.stream(recorders).map(host.recorders::withoutSecrets).toList());
@@ -79,6 +82,7 @@ public final class StoredRun extends StoredJournal<RunJournal> {
             attached,
             host.threads.replies())
         .publish()
+        .exceptionallyCompose(thrown -> CompletableFuture.failedFuture(explained(thrown)))
         .thenAccept(
             failures -> {
               if (failures.isEmpty()) {
@@ -89,5 +93,11 @@ public final class StoredRun extends StoredJournal<RunJournal> {
                         .formatted(failures.getAsLong(), runId));
               }
             });
+  }
+
+  private static Throwable explained(Throwable thrown) {
+    return RootCauses.of(thrown) instanceof UnreadableEntry why
+        ? StoredJournals.unreadable(STORE, why)
+        : thrown;
   }
 }

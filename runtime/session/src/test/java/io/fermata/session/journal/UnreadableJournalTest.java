@@ -14,6 +14,7 @@ import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
+import io.fermata.session.StoredRun;
 import io.fermata.session.TestFlows;
 import io.fermata.session.TestHost;
 import io.fermata.session.TestHost.Client;
@@ -175,6 +176,13 @@ class UnreadableJournalTest {
           .cause()
           .isInstanceOfSatisfying(
               ForkException.class, why -> assertThat(why.code()).isEqualTo("journal_unreadable"));
+      StoredRun stored = host.journals().run("trip", id);
+      for (CompletionStage<?> read : List.of(stored.readWithSecrets(), stored.replay())) {
+        assertThatThrownBy(() -> read.toCompletableFuture().get(60, TimeUnit.SECONDS))
+            .cause()
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("this release cannot read");
+      }
     }
   }
 
