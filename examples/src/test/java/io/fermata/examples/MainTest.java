@@ -8,6 +8,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.cli.Cli;
+import io.fermata.disk.SmallDisk;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.examples.flows.Restaurant;
 import io.fermata.flow.Flow;
@@ -511,6 +512,31 @@ class MainTest {
     assertThat(error(0, "replay", file.toString())).isEmpty();
   }
 
+  @Test
+  @Tag("tools")
+  void aFileForWhichADiskHasNoRoomIsNotBegun() throws IOException {
+    Path export = Path.of("src/test/resources/runs/quote-with-a-correction.jsonl");
+    String run = "quote/" + Json.parse(Files.readAllLines(export).get(0)).path("id").asText();
+    String store = newStore("one.db").toString();
+    error(0, "import", export.toString(), "--store", store);
+    try (SmallDisk disk = SmallDisk.mount(directory)) {
+      Path files = disk.files();
+      String file = files.resolve("run.jsonl").toString();
+      for (String command : List.of("export", "record")) {
+        disk.fill();
+        assertThat(error(3, command, file, "--run", run, "--store", store))
+            .isEqualTo(
+                file
+                    + " cannot be written: No space left on device; choose another file"
+                    + System.lineSeparator());
+        assertThat(files).isEmptyDirectory();
+        disk.free();
+        error(0, command, file, "--run", run, "--store", store);
+        Files.delete(Path.of(file));
+      }
+    }
+  }
+
   private Store newStore(String name) {
     Store store = Store.sqlite(directory.resolve(name));
     store.open().close();
@@ -538,6 +564,8 @@ class MainTest {
         .hasLineCount(1);
     assertThat(error(2, "runs", "--server", "localhost:1"))
         .contains("localhost:1 is not an http or https address");
+    assertThat(error(2, "runs", "--server", "http://localhost:99999"))
+        .contains("http://localhost:99999 is not an http or https address");
     try (Restaurant other = Restaurant.open()) {
       assertThat(error(3, "runs", "--server", other.uri().toString()))
           .contains(other.uri().toString(), "with --server")

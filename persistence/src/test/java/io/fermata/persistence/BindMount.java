@@ -2,6 +2,7 @@ package io.fermata.persistence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.disk.SmallDisk;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

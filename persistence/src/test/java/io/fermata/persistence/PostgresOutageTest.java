@@ -3,6 +3,7 @@ package io.fermata.persistence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.disk.SmallDisk;
 import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryEntry;

@@ -7,11 +7,15 @@ import io.fermata.persistence.spi.StoreException;
 import io.fermata.session.admin.ArchiveException;
 import io.fermata.session.admin.EncryptionException;
 import io.fermata.session.admin.ThreadException;
+import io.fermata.session.key.RootCauses;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletionException;
+import java.util.Objects;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine;
@@ -276,18 +280,11 @@ public final class Cli {
    * other is printed with its stack trace.
    */
   private static int explain(Exception thrown, CommandLine command) throws Exception {
-    Throwable cause =
-        thrown instanceof CompletionException && thrown.getCause() != null
-            ? thrown.getCause()
-            : thrown;
-    if (cause instanceof ForkException
-        || cause instanceof StoreException
-        || cause instanceof ArchiveException
-        || cause instanceof EncryptionException
-        || cause instanceof ThreadException
-        || cause instanceof UnusableException) {
+    Throwable cause = RootCauses.of(thrown);
+    String repairable = repairable(cause);
+    if (repairable != null) {
       LOG.debug("The command ends for this reason", cause);
-      command.getErr().println(cause.getMessage());
+      command.getErr().println(repairable);
       if (cause instanceof StoreException
           && !(cause instanceof NoHistoryException)
           && command.getCommand() instanceof ConsoleCommand refused
@@ -300,6 +297,25 @@ public final class Cli {
       return CANNOT_LISTEN;
     }
     throw thrown;
+  }
+
+  /** What the user can repair; null if it is something else. */
+  private static @Nullable String repairable(Throwable cause) {
+    if (cause instanceof UncheckedIOException wrapper) {
+      return repairable(Objects.requireNonNull(wrapper.getCause()));
+    } else if (cause instanceof IOException) {
+      // Some name only a file, so the kind is a part of the reason.
+      return "Reading or writing failed: %s; check that the file, disk or server can be used"
+          .formatted(cause);
+    }
+    return cause instanceof ForkException
+            || cause instanceof StoreException
+            || cause instanceof ArchiveException
+            || cause instanceof EncryptionException
+            || cause instanceof ThreadException
+            || cause instanceof UnusableException
+        ? String.valueOf(cause.getMessage())
+        : null;
   }
 
   /** Prints why a server ends by itself, and returns its exit code. */

@@ -4,6 +4,7 @@ import io.fermata.session.Journals;
 import io.fermata.session.StoredJournal;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
@@ -11,6 +12,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Objects;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
@@ -57,7 +59,7 @@ final class ExportCommand extends ConsoleCommand {
   @Mixin StoreOption store = new StoreOption();
 
   @Override
-  public Integer call() throws IOException {
+  public Integer call() {
     try (Opened opened = dormant(store.present())) {
       long records = written(opened);
       println(Cli.counted(records, "record", "records") + " in " + file);
@@ -70,32 +72,24 @@ final class ExportCommand extends ConsoleCommand {
     return store.copied("export");
   }
 
-  private long written(Opened opened) throws IOException {
-    return creating(
-        file,
-        () -> {
-          try (OutputStream to = created()) {
-            return now(what.in(opened.host().journals()).export(to));
-          } catch (UnusableException | CompletionException e) {
-            Files.deleteIfExists(file);
-            throw e;
-          }
-        });
+  private long written(Opened opened) {
+    return creating(file, to -> now(what.in(opened.host().journals()).export(to)), ownerOnly(file));
   }
 
-  /** Creates a file, and writes it. */
+  /** Writes what a file holds. */
   interface Writing<T> {
-    T write() throws IOException;
+    T write(OutputStream to) throws IOException;
   }
 
   /**
-   * Writes a file that must not exist yet.
+   * Writes a file that must not exist yet, and deletes what it began if it fails.
    *
-   * @throws UnusableException if it cannot be created, with the reason and what to do
+   * @throws UnusableException if it cannot be written, with the reason and what to do
    */
-  static <T> T creating(Path file, Writing<T> writing) throws IOException {
+  static <T> T creating(Path file, Writing<T> writing, FileAttribute<?>... attributes) {
     try {
-      return writing.write();
+      Files.createFile(file, attributes);
+      return writtenOrDeleted(file, writing);
     } catch (FileAlreadyExistsException e) {
       throw new UnusableException(exists(file), e);
     } catch (NoSuchFileException e) {
@@ -103,9 +97,21 @@ final class ExportCommand extends ConsoleCommand {
           file
               + " cannot be written because its directory does not exist; create it, or choose another",
           e);
-    } catch (FileSystemException e) {
-      throw new UnusableException(
-          file + " cannot be written: " + e.getMessage() + "; choose another file", e);
+    } catch (IOException e) {
+      throw unwritable(file, e);
+    } catch (CompletionException e) {
+      throw e.getCause() instanceof UncheckedIOException failed
+          ? unwritable(file, Objects.requireNonNull(failed.getCause()))
+          : e;
+    }
+  }
+
+  private static <T> T writtenOrDeleted(Path file, Writing<T> writing) throws IOException {
+    try (OutputStream to = Files.newOutputStream(file)) {
+      return writing.write(to);
+    } catch (IOException | RuntimeException e) {
+      Files.deleteIfExists(file);
+      throw e;
     }
   }
 
@@ -113,15 +119,21 @@ final class ExportCommand extends ConsoleCommand {
     return file + " exists already; choose another file";
   }
 
+  private static UnusableException unwritable(Path file, IOException e) {
+    // The message of Java names the file again, and may name nothing else.
+    String why = e instanceof FileSystemException known ? known.getReason() : e.getMessage();
+    return new UnusableException(
+        "%s cannot be written: %s; choose another file"
+            .formatted(file, why == null ? e.getClass().getSimpleName() : why),
+        e);
+  }
+
   /** The file contains the journal, so it is readable by its owner only from the beginning. */
-  private OutputStream created() throws IOException {
-    FileAttribute<?>[] ownerOnly =
-        file.getFileSystem().supportedFileAttributeViews().contains("posix")
-            ? new FileAttribute<?>[] {
-              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
-            }
-            : new FileAttribute<?>[0];
-    Files.createFile(file, ownerOnly);
-    return Files.newOutputStream(file);
+  private static FileAttribute<?>[] ownerOnly(Path file) {
+    return file.getFileSystem().supportedFileAttributeViews().contains("posix")
+        ? new FileAttribute<?>[] {
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+        }
+        : new FileAttribute<?>[0];
   }
 }

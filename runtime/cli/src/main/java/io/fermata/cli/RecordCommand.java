@@ -3,10 +3,8 @@ package io.fermata.cli;
 import io.fermata.session.admin.RecordingException;
 import io.fermata.session.admin.Scrubbing;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
@@ -53,7 +51,7 @@ final class RecordCommand extends ConsoleCommand {
   @Mixin StoreOption store = new StoreOption();
 
   @Override
-  public Integer call() throws IOException {
+  public Integer call() {
     Scrubbing scrubbing = Scrubbing.SECRETS.and(fields.toArray(String[]::new));
     scrubbing = anyway ? scrubbing.writtenAnyway() : scrubbing;
     if (Files.exists(file)) {
@@ -63,7 +61,11 @@ final class RecordCommand extends ConsoleCommand {
     try (Opened opened = dormant(store.present())) {
       long records = now(what.in(opened.host().journals()).record(scrubbing, recording));
       ExportCommand.creating(
-          file, () -> Files.write(file, recording.toByteArray(), StandardOpenOption.CREATE_NEW));
+          file,
+          to -> {
+            recording.writeTo(to);
+            return records;
+          });
       println(Cli.counted(records, "record", "records") + " in " + file);
       return 0;
     } catch (CompletionException e) {

@@ -216,7 +216,7 @@ final class RunsCommand extends ConsoleCommand {
       throw wrong("--rebuild needs the store; stop the server and omit --server");
     }
     boolean http = "http".equals(url.getScheme()) || "https".equals(url.getScheme());
-    if (!http || url.getHost() == null) {
+    if (!http || url.getHost() == null || url.getPort() > 65_535) {
       throw wrong(
           "%s is not an http or https address; write --server http://localhost:8080"
               .formatted(url));

@@ -33,16 +33,19 @@ import java.io.PipedReader;
 import java.io.PipedWriter;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -150,6 +153,14 @@ class CliTest {
             }
           };
       System.exit(Cli.of("desk", hesitating).run(arguments));
+    }
+  }
+
+  @Command(name = "fail")
+  record Failing(Exception failure) implements Callable<Integer> {
+    @Override
+    public Integer call() throws Exception {
+      throw failure;
     }
   }
 
@@ -337,6 +348,21 @@ class CliTest {
         .isEqualTo(CommandLine.ExitCode.USAGE);
     begun();
     assertThat(run(cli, "count", "--store", store())).isOne();
+  }
+
+  @Test
+  void whatCannotBeReadOrWrittenIsExplainedInOneLine() {
+    IOException gone = new NoSuchFileException("/mnt/menu");
+    for (Exception failure :
+        List.of(gone, new CompletionException(new UncheckedIOException("internal", gone)))) {
+      Cli cli = Cli.of("orders", new Orders()).command(new Failing(failure));
+      err.getBuffer().setLength(0);
+      assertThat(run(cli, "fail")).isEqualTo(Cli.UNUSABLE);
+      assertThat(err.toString().lines())
+          .singleElement()
+          .asString()
+          .contains("NoSuchFileException: /mnt/menu; check");
+    }
   }
 
   private Process chat(String... options) throws IOException {
