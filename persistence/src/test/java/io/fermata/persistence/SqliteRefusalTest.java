@@ -43,6 +43,24 @@ final class SqliteRefusalTest {
     refuses(unwritable.resolve("fermata.db"), "directory /proc is not writable", "grant write");
   }
 
+  /** As after a first start with sudo; what the link names may not even root write. */
+  @Test
+  void aLockThatMayNotBeWrittenIsNamedInsteadOfItsDirectory() throws Exception {
+    Path unwritable = Path.of("/proc/sys/kernel/osrelease");
+    assumeThat(unwritable).isRegularFile();
+    Path file = directory.resolve("fermata.db");
+    Store.sqlite(file).open().close();
+    Path lock = directory.resolve("fermata.db.lock");
+    Files.delete(lock);
+    Files.createSymbolicLink(lock, unwritable);
+    assertThatThrownBy(() -> Store.sqlite(file).open())
+        .isInstanceOf(StoreException.class)
+        .hasMessageStartingWith(
+            file + " cannot be used: this process may not read and write " + lock)
+        .hasMessageContaining("change the owner or the permissions")
+        .hasMessageNotContainingAny("created", "directory");
+  }
+
   @Test
   void aFileThatIsNoDatabaseIsLeftAlone() throws Exception {
     Path letter = Files.writeString(directory.resolve("letter.txt"), "Dear reader, ".repeat(100));

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
+import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteDataSource;
 
@@ -76,18 +77,24 @@ public record SqliteFile(String name, Path path) {
 
   private void requireWritable() {
     if (!Files.isReadable(path) || !Files.isWritable(path)) {
-      throw new StoreException(
-          name
-              + " may not be read and written by this process; change its permissions"
-              + " or choose another file");
+      throw new StoreException(notPermitted(path));
     }
   }
 
+  private String notPermitted(Path file) {
+    return name
+        + " cannot be used: this process may not read and write "
+        + file
+        + "; change the owner or the permissions of the store's files or choose another file";
+  }
+
   StoreException notWritable(IOException failed) {
-    // Of a file that may not be created, Java names the path alone.
-    boolean denied = failed instanceof FileSystemException of && of.getReason() == null;
+    Path denied = denied(failed);
+    if (denied != null && Files.exists(denied)) {
+      return new StoreException(notPermitted(denied), failed);
+    }
     String why =
-        denied
+        denied != null
             ? "the directory "
                 + path.getParent()
                 + " is not writable ("
@@ -96,6 +103,13 @@ public record SqliteFile(String name, Path path) {
             : reason(failed) + "; check the disk";
     return new StoreException(
         name + " cannot be created: " + why + " or choose another file", failed);
+  }
+
+  /** Of a file that may not be opened or created, Java names the path alone. */
+  private static @Nullable Path denied(IOException failed) {
+    return failed instanceof FileSystemException of && of.getReason() == null
+        ? Path.of(of.getFile())
+        : null;
   }
 
   static FileAttribute<?>[] ownerOnly(Path path) {
