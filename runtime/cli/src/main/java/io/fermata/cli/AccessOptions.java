@@ -170,8 +170,8 @@ final class AccessOptions {
     if (connectionsPerAddress != null) {
       server.maxConnectionsPerAddress(connectionsPerAddress);
     }
-    String from = issuer == null ? environment.get(ISSUER) : issuer;
-    String to = audience == null ? environment.get(AUDIENCE) : audience;
+    String from = issuer == null ? value(environment, ISSUER) : issuer;
+    String to = audience == null ? value(environment, AUDIENCE) : audience;
     if (from != null && to != null) {
       server.oauth(OAuth.issuer(from).audience(to).scopes(scopes.toArray(String[]::new)));
     } else if (from != null || to != null || !scopes.isEmpty()) {
@@ -179,5 +179,11 @@ final class AccessOptions {
           "Access tokens need an issuer and an audience: give --oauth-issuer (%s) and --oauth-audience (%s), or neither."
               .formatted(ISSUER, AUDIENCE));
     }
+  }
+
+  /** A file of Compose may set a variable to nothing by default. */
+  private static @Nullable String value(Map<String, String> environment, String variable) {
+    String value = environment.getOrDefault(variable, "");
+    return value.isBlank() ? null : value;
   }
 }

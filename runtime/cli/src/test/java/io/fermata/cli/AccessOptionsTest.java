@@ -84,6 +84,18 @@ class AccessOptionsTest {
   }
 
   @Test
+  void variablesThatAreSetToNothingNameNoIssuer() {
+    Map<String, String> blank = Map.of("FERMATA_OAUTH_ISSUER", "", "FERMATA_OAUTH_AUDIENCE", " ");
+    assertThat(statuses(options(), blank, "any")).containsExactly(200);
+
+    Map<String, String> half =
+        Map.of("FERMATA_OAUTH_ISSUER", "https://auth.example.com", "FERMATA_OAUTH_AUDIENCE", "");
+    assertThatThrownBy(() -> options().apply(McpServer.plain(), half))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("need an issuer and an audience");
+  }
+
+  @Test
   void anEntryThatIsNoKeyIsNamedByItsNumberAndNotPrinted() {
     for (String wrong : List.of("s3cret", "=s3cret", "s3cret=")) {
       assertThatThrownBy(
