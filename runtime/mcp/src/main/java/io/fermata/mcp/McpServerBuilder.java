@@ -722,12 +722,21 @@ public final class McpServerBuilder {
   }
 
   private IllegalStateException cannotListen(@Nullable Throwable cause) {
-    String next =
-        cause instanceof BindException
-            ? "the port is in use or the address is not one of this machine:"
-                + " stop the other server, or choose another port"
-            : String.valueOf(cause == null ? null : cause.getMessage());
     return new IllegalStateException(
-        "Cannot listen on port %d of %s: %s.".formatted(port, address, next), cause);
+        "Cannot listen on port %d of %s: %s.".formatted(port, address, whyNotListening(cause)),
+        cause);
+  }
+
+  /** Whatever keeps a socket from an address, Java throws a BindException. */
+  static String whyNotListening(@Nullable Throwable cause) {
+    String message = String.valueOf(cause == null ? null : cause.getMessage());
+    if (!(cause instanceof BindException)) {
+      return message;
+    }
+    return message.contains("Permission denied")
+        ? "this process may not use the port: allow it, on Linux with CAP_NET_BIND_SERVICE for a"
+            + " port below 1024, or choose another port"
+        : "the port is in use or the address is not one of this machine:"
+            + " stop the other server, or choose another port";
   }
 }

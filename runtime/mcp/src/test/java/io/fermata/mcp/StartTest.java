@@ -103,6 +103,15 @@ class StartTest {
   }
 
   @Test
+  void aPortThatTheProcessMayNotUseIsNotCalledInUse() {
+    assertThat(McpServerBuilder.whyNotListening(new BindException("Permission denied")))
+        .contains("may not use the port", "below 1024", "choose another port")
+        .doesNotContain("in use", "other server");
+    assertThat(McpServerBuilder.whyNotListening(new BindException("Address already in use")))
+        .contains("the port is in use", "stop the other server");
+  }
+
+  @Test
   void withKeysNobodyComesInWithoutOne() {
     try (McpServer server =
         McpServer.serving(host)
