@@ -3,7 +3,6 @@ package io.fermata.agent.mcp;
 import io.modelcontextprotocol.client.McpAsyncClient;
 import io.modelcontextprotocol.client.McpClient;
 import io.modelcontextprotocol.spec.McpSchema;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -28,9 +27,6 @@ final class Connection {
   private final McpAsyncClient client;
   private final CompletableFuture<?> ready;
 
-  /** Fails when no reply can arrive any more. */
-  private final CompletableFuture<?> over;
-
   /** The replies that are waited for, by their requests; what has ended leaves nothing here. */
   private final Map<Mono<?>, CompletableFuture<?>> replies = new ConcurrentHashMap<>();
 
@@ -48,15 +44,13 @@ final class Connection {
             .capabilities(McpSchema.ClientCapabilities.builder().build())
             .build();
     ready = CompletableFuture.anyOf(client.initialize().toFuture(), line.broken());
-    over =
-        CompletableFuture.anyOf(
-            line.broken(), line.forgotten().exceptionallyCompose(this::rejected));
-    over.whenComplete(
-        (nothing, why) -> replies.values().forEach(reply -> reply.completeExceptionally(why)));
+    line.broken()
+        .whenComplete(
+            (nothing, why) -> replies.values().forEach(reply -> reply.completeExceptionally(why)));
   }
 
   boolean usable() {
-    return !ready.isCompletedExceptionally() && !over.isDone();
+    return !ready.isCompletedExceptionally() && !line.broken().isDone();
   }
 
   /** Waits until the server has answered the first request. */
@@ -96,23 +90,14 @@ final class Connection {
     CompletableFuture<T> reply = sent.copy();
     replies.put(request, reply);
     try {
-      if (over.isDone()) {
-        over.get();
+      if (line.broken().isDone()) {
+        line.broken().get();
       }
       return reply.get();
     } finally {
       replies.remove(request);
       sent.cancel(true);
     }
-  }
-
-  /**
-   * If the server does not know the session, it has not started the only call of it; of several,
-   * some may have been started.
-   */
-  private synchronized CompletableFuture<Void> rejected(Throwable forgotten) {
-    return CompletableFuture.failedFuture(
-        calls <= 1 ? forgotten : new IOException("its session was closed", forgotten));
   }
 
   synchronized void begin() {

@@ -23,31 +23,27 @@ import reactor.core.scheduler.Schedulers;
  * and can cancel a call.
  */
 final class Line implements McpClientTransport {
-  /** How long the SDK may take to fail a request. */
+  /** How long the SDK may take to fail a request that was rejected. */
   private static final Duration FORGETTING = Duration.ofSeconds(1);
 
   private final McpClientTransport transport;
   private final CompletableFuture<Void> broken = new CompletableFuture<>();
   private final Map<Object, Object> requests = Collections.synchronizedMap(new IdentityHashMap<>());
 
-  private final CompletableFuture<Void> forgotten = new CompletableFuture<>();
-
   Line(McpClientTransport transport) {
     this.transport = transport;
     transport.setExceptionHandler(this::failed);
   }
 
-  /** The SDK usually fails the request itself, but not always. */
+  /**
+   * The SDK fails the request that was rejected, which the server has not started, and drops all
+   * others, which it may have.
+   */
   private void failed(Throwable thrown) {
     if (thrown instanceof McpTransportSessionNotFoundException) {
       CompletableFuture.delayedExecutor(FORGETTING.toMillis(), TimeUnit.MILLISECONDS)
-          .execute(() -> forgotten.completeExceptionally(thrown));
+          .execute(() -> broken.completeExceptionally(new IOException("its session was closed")));
     }
-  }
-
-  /** Fails when the server has rejected the session for a while. */
-  CompletableFuture<Void> forgotten() {
-    return forgotten;
   }
 
   /** Fails when no reply can arrive any more. */

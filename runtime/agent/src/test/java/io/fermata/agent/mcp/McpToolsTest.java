@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -55,6 +56,17 @@ class McpToolsTest {
 
   private ToolResult say(Tool say, String how) throws Exception {
     return rig.call(say, how(how));
+  }
+
+  private CompletableFuture<ToolResult> called(Tool say, String how) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return say(say, how);
+          } catch (Exception e) {
+            throw new CompletionException(e);
+          }
+        });
   }
 
   @Test
@@ -205,13 +217,33 @@ class McpToolsTest {
   }
 
   @Test
+  void aCallThatTheServerMayHaveStartedIsNotSentAgainWhenItRejectsTheSessionOfAnother()
+      throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+      CompletableFuture<ToolResult> started = called(say, "never");
+      server.next("tools/call");
+      server.forgetSessions();
+
+      assertThat(say(say, "well").text()).isEqualTo("well");
+
+      assertThat(started)
+          .failsWithin(Duration.ofSeconds(20))
+          .withThrowableOfType(ExecutionException.class)
+          .withCauseInstanceOf(OutcomeUnknownException.class)
+          .withMessageContaining("its session was closed");
+      assertThat(server.received)
+          .noneMatch(m -> m.at("/params/arguments/how").asText().equals("never"));
+    }
+  }
+
+  @Test
   void aCallThatHasEndedLeavesNothingInItsConnection() throws Exception {
     Line line = new Line(Server.Http.at(server.url()).transport(Duration.ofSeconds(5)));
     Connection connection = new Connection(line, Duration.ofSeconds(5));
     connection.open();
     connection.tools(Duration.ofSeconds(5));
     int broken = line.broken().getNumberOfDependents();
-    int forgotten = line.forgotten().getNumberOfDependents();
 
     for (int i = 0; i < 20; i++) {
       connection.call(
@@ -219,7 +251,6 @@ class McpToolsTest {
     }
 
     assertThat(line.broken().getNumberOfDependents()).isEqualTo(broken);
-    assertThat(line.forgotten().getNumberOfDependents()).isEqualTo(forgotten);
     connection.closeNow();
   }
 
@@ -227,15 +258,7 @@ class McpToolsTest {
   void closingTheToolsFailsTheCallsInProgress() throws Exception {
     McpTools shop = McpTools.http("shop", server.url());
     Tool say = tool(shop, "say");
-    CompletableFuture<ToolResult> called =
-        CompletableFuture.supplyAsync(
-            () -> {
-              try {
-                return say(say, "never");
-              } catch (Exception e) {
-                throw new CompletionException(e);
-              }
-            });
+    CompletableFuture<ToolResult> called = called(say, "never");
     server.next("tools/call");
 
     shop.close();

@@ -93,6 +93,11 @@ final class ShopServer implements AutoCloseable {
     }
   }
 
+  /** Every session is gone; calls in progress stay. */
+  void forgetSessions() {
+    sessions.clear();
+  }
+
   private static void reply(HttpExchange exchange, int status, @Nullable JsonNode body)
       throws IOException {
     if (body == null) {
