@@ -42,7 +42,7 @@ public interface FlowState {
 
   /**
    * The same when a call is repeated after a crash; pass it to services that support idempotency
-   * keys.
+   * keys. A tool that was {@linkplain #invokeTool invoked} has one of its own.
    */
   String idempotencyKey();
 
@@ -155,7 +155,8 @@ public interface FlowState {
 
   /**
    * Calls a tool now and returns its result, which the conversation does not see. Only tools
-   * written in Java can be invoked; queue what may have to wait.
+   * written in Java can be invoked; queue what may have to wait, or may run only {@link Tool#once},
+   * as the work that invokes it is repeated after a crash.
    */
   ToolResult invokeTool(String tool, Object arguments) throws Exception;
 

@@ -361,6 +361,50 @@ class FlowStateTest {
   }
 
   @Test
+  void eachInvokedToolHasAKeyOfItsOwnWhichIsTheSameWhenItIsRepeated() {
+    List<String> keys = new ArrayList<>();
+    Tool pay = Tool.of("pay", "Pays.", (flow, args) -> keys.add(flow.idempotencyKey()));
+    Tool both =
+        Tool.of(
+            "both",
+            "Pays twice.",
+            (flow, args) -> flow.invokeTool("pay", Map.of()).failed() ? 0 : keys.size());
+    Tool pays =
+        work(
+            flow -> {
+              keys.add(flow.idempotencyKey());
+              flow.invokeTool("pay", Map.of());
+              flow.invokeTool("both", Map.of());
+              return flow.idempotencyKey();
+            });
+    Hook again =
+        Hook.toolCallDone("again", (flow, call, result) -> flow.invokeTool("pay", Map.of()));
+    model.call("work").say("Done.");
+
+    Conversation.with(agent(pay, both, pays).hooks(again))
+        .post("Hi")
+        .crashDuring(effect -> effect.kind() == ThreadEffect.Kind.CALL)
+        .run();
+
+    assertThat(keys.subList(0, 4)).doesNotHaveDuplicates().startsWith("t1/s1.0");
+    assertThat(keys.subList(4, 8)).isEqualTo(keys.subList(0, 4));
+    assertThat(keys).hasSize(8);
+  }
+
+  @Test
+  void aToolThatMayRunOnceCannotBeInvokedAsWhatInvokesItIsRepeated() {
+    List<String> paid = new ArrayList<>();
+    Tool pay = Tool.of("pay", "Pays.", (flow, args) -> paid.add("paid")).once();
+    model.call("work").say("Done.");
+
+    Conversation talk =
+        Conversation.with(agent(pay, work(flow -> flow.invokeTool("pay", Map.of())))).say("Hi");
+
+    assertThat(paid).isEmpty();
+    assertThat(talk.messages().get(2).content()).contains("may run only once", "queueTool");
+  }
+
+  @Test
   void resultsOfCallsSideBySideAreListedInTheOrderOfTheCallsWhateverEndsFirst() {
     model.calls("one", "two", "three").say("Done.");
     Prompt prompt =

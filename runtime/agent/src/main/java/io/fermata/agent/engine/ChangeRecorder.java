@@ -183,8 +183,8 @@ final class ChangeRecorder {
     return attempt;
   }
 
-  String idempotencyKey() {
-    return state().threadId() + "/" + origin;
+  String origin() {
+    return origin;
   }
 
   long now() {

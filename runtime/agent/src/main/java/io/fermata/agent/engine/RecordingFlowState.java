@@ -46,22 +46,32 @@ import org.jspecify.annotations.Nullable;
 final class RecordingFlowState implements FlowState {
   private final ChangeRecorder recorder;
   private final String frame;
+  private final String origin;
   private final ChangeRecorder.@Nullable HookCall hookCall;
 
   RecordingFlowState(ChangeRecorder recorder, String frame) {
-    this(recorder, frame, null);
+    this(recorder, frame, recorder.origin(), null);
   }
 
   private RecordingFlowState(
-      ChangeRecorder recorder, String frame, ChangeRecorder.@Nullable HookCall hookCall) {
+      ChangeRecorder recorder,
+      String frame,
+      String origin,
+      ChangeRecorder.@Nullable HookCall hookCall) {
     this.recorder = recorder;
     this.frame = frame;
+    this.origin = origin;
     this.hookCall = hookCall;
   }
 
   /** This state for a hook: what is done through it belongs to that call of the hook. */
   RecordingFlowState during(ChangeRecorder.HookCall call) {
-    return new RecordingFlowState(recorder, frame, call);
+    return new RecordingFlowState(recorder, frame, origin, call);
+  }
+
+  /** This state for a tool that is invoked: an effect may invoke several, each under a key. */
+  private RecordingFlowState invoking() {
+    return new RecordingFlowState(recorder, frame, recorder.newId("i"), hookCall);
   }
 
   ChangeRecorder.@Nullable HookCall hookCall() {
@@ -69,7 +79,7 @@ final class RecordingFlowState implements FlowState {
   }
 
   private RecordingFlowState root() {
-    return new RecordingFlowState(recorder, StepFrame.TOP, hookCall);
+    return new RecordingFlowState(recorder, StepFrame.TOP, origin, hookCall);
   }
 
   private void change(ThreadEvent.Change change) {
@@ -96,7 +106,7 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public String idempotencyKey() {
-    return recorder.idempotencyKey();
+    return threadId() + "/" + origin;
   }
 
   @Override
@@ -263,8 +273,13 @@ final class RecordingFlowState implements FlowState {
     if (java.approval() != null && java.approval().apply(given.deepCopy()) != null) {
       throw new IllegalArgumentException(
           "A person must approve this call of " + tool + "; use queueTool");
+    } else if (java.policy().once()) {
+      throw new IllegalArgumentException(
+          "The tool %s may run only once, and what invokes it is repeated; use queueTool"
+              .formatted(tool));
     }
-    return ToolCalls.run(java, given, args -> recorder.outside().invoke(java, this, args));
+    RecordingFlowState own = invoking();
+    return ToolCalls.run(java, given, args -> recorder.outside().invoke(java, own, args));
   }
 
   private static ObjectNode arguments(Object arguments) {
