@@ -180,12 +180,18 @@ public final class Conversation {
   }
 
   public Conversation report(String child, long number, boolean failed, String text) {
-    return accept(new ThreadInput.Report(child, number, failed, text, false, Usage.ZERO, now));
+    return accept(
+        new ThreadInput.Report(child, number, failed, text, false, null, Usage.ZERO, now));
   }
 
   /** A child reports a result, and has more to do. */
   public Conversation reportAndGoOn(String child, long number, boolean failed, String text) {
-    return accept(new ThreadInput.Report(child, number, failed, text, true, Usage.ZERO, now));
+    return accept(new ThreadInput.Report(child, number, failed, text, true, null, Usage.ZERO, now));
+  }
+
+  /** A child reports a result, and which of the calls it has taken up. */
+  public Conversation reportOn(String child, long number, String call, String text) {
+    return accept(new ThreadInput.Report(child, number, false, text, false, call, Usage.ZERO, now));
   }
 
   public Conversation delete() {

@@ -15,6 +15,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
@@ -468,6 +469,54 @@ class ThreadHostTest {
       signal(host, "dried");
       TestHost.eventually(
           () -> host.threads().get("ann", id).toCompletableFuture().join().waits().isEmpty());
+    }
+  }
+
+  @Test
+  void aCallOfAChildThatWorksForItsOwnerReturnsWhatTheChildRepliesToTheCall() throws Exception {
+    CountDownLatch looks = new CountDownLatch(1);
+    CompletableFuture<Void> seen = new CompletableFuture<>();
+    Model weather =
+        ScriptedModels.answering(
+            messages -> {
+              AiMessage reply = echo(messages);
+              if (reply.text().contains("rain")) {
+                looks.countDown();
+                seen.join();
+              }
+              return reply;
+            });
+    Agent worker = Agent.aiHuman("worker", Prompt.of("p", weather));
+    Agent desk =
+        Agent.aiHuman(
+            "desk",
+            Prompt.of(
+                    "p",
+                    ScriptedModels.serving("go", "worker", "{\"message\":\"dig\"}", "It is dug."))
+                .tools(SubAgent.of("worker", "Works").asBlocking().atMost(1)));
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .agent(desk)
+            .agent(worker)
+            .start()) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("desk"))).threadId();
+      now(threads.post("ann", id, says("go")));
+      String child = now(threads.settled("ann", id, TIMEOUT)).children().get(0).threadId();
+      now(threads.post("ann", child, says("Does it rain?")));
+      assertThat(looks.await(60, TimeUnit.SECONDS)).isTrue();
+
+      now(threads.post("ann", id, says("go again")));
+      TestHost.eventually(
+          () -> !threads.get("ann", child).toCompletableFuture().join().inbox().isEmpty());
+      seen.complete(null);
+      now(threads.settled("ann", id, TIMEOUT));
+
+      assertThat(texts(threads, id))
+          .filteredOn(text -> text.startsWith("TOOL"))
+          .allSatisfy(text -> assertThat(text).endsWith("You said: dig"))
+          .hasSize(2);
     }
   }
 

@@ -92,17 +92,21 @@ final class ChildReports {
       return;
     }
     count(child, report.spent(), report.at());
+    CallState waiting = loop.state().delegatedTo(child.threadId());
+    boolean answers = waiting == null || report.answers(waiting);
     loop.emit(
         new ThreadEvent.ChildReported(
             report.child(),
             report.report(),
             report.failed(),
             report.text(),
-            report.working(),
+            report.working() || !answers,
+            report.call(),
             report.at()));
     String text = result(child, report.text());
     ended(
         child,
+        answers ? waiting : null,
         report.failed() ? ToolResult.error(text) : ToolResult.success(text),
         (report.failed() ? "failed:\n" : "returned the following result:\n") + report.text(),
         report.at());
@@ -111,10 +115,12 @@ final class ChildReports {
   /** A call that waits for a deleted child fails. */
   private void deleted(ChildThread child, ThreadInput.ChildDeleted gone) {
     boolean done = child.rests();
+    CallState waiting = loop.state().delegatedTo(child.threadId());
     count(child, gone.spent(), gone.at());
     loop.emit(new ThreadEvent.ChildDeleted(gone.child(), gone.at()));
     ended(
         child,
+        waiting,
         ToolResult.error("deleted", result(child, "failed: deleted")),
         done ? null : "failed: deleted",
         gone.at());
@@ -127,10 +133,15 @@ final class ChildReports {
   /**
    * Ends the call that waits for a child, or says in a message what became of it.
    *
+   * @param waiting the call; null if none waits for this
    * @param outcome the message's end; null for no message
    */
-  private void ended(ChildThread child, ToolResult result, @Nullable String outcome, long at) {
-    CallState waiting = loop.state().delegatedTo(child.threadId());
+  private void ended(
+      ChildThread child,
+      @Nullable CallState waiting,
+      ToolResult result,
+      @Nullable String outcome,
+      long at) {
     StepFrame frame = waiting == null ? null : loop.state().frameOf(waiting.key());
     if (waiting != null && frame != null) {
       loop.calls().returned(frame, waiting, result);

@@ -90,8 +90,13 @@ abstract class DecidedEvents {
     ThreadEvent.Parent parent = state.begun().parent();
     emit(new ThreadEvent.Stopped(by, code, detail, session, now));
     if (parent != null) {
-      boolean failed = StopCode.failed(code);
-      emit(new ThreadEvent.ReportPending(state.reported() + 1, failed, report(code, detail)));
+      emit(
+          new ThreadEvent.ReportPending(
+              state.reported() + 1,
+              StopCode.failed(code),
+              report(code, detail),
+              null,
+              state.latestCall()));
     }
   }
 
@@ -106,7 +111,7 @@ abstract class DecidedEvents {
       return;
     }
     ChildThread.Status status = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
-    emit(new ThreadEvent.ReportPending(state.reported() + 1, false, "", status));
+    emit(new ThreadEvent.ReportPending(state.reported() + 1, false, "", status, null));
   }
 
   /** The report to a parent: the result of the session, or the last message of the execution. */

@@ -113,7 +113,7 @@ record RecordedThreadInputs(
     if (what instanceof ThreadEvent.ChildReported e) {
       inputs.add(
           new ThreadInput.Report(
-              e.threadId(), e.report(), e.failed(), e.text(), e.working(), spent, at));
+              e.threadId(), e.report(), e.failed(), e.text(), e.working(), e.call(), spent, at));
     } else if (what instanceof ThreadEvent.ChildDeleted e) {
       inputs.add(new ThreadInput.ChildDeleted(e.threadId(), spent, at));
     } else if (events.get(0) instanceof ThreadEvent.ChildSpent e) {

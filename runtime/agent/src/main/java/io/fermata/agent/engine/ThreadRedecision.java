@@ -244,10 +244,16 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
         || (recorded.getClass() == now.getClass() && timeless(recorded).equals(timeless(now)));
   }
 
-  /** An event without the times that its effect read from the clock, and what a model was asked. */
+  /**
+   * An event without the times that its effect read from the clock, what a model was asked, and the
+   * call of a report, which follows from the messages before it.
+   */
   private static JsonNode timeless(ThreadEvent event) {
     ObjectNode tree = Json.MAPPER.valueToTree(event);
     tree.remove(TIMES);
+    if (event instanceof ThreadEvent.ReportPending) {
+      tree.remove("call");
+    }
     timelessMessage(tree.path("message"));
     tree.path("said").forEach(ThreadRedecision::timelessMessage);
     if (tree.path("log") instanceof ObjectNode log) {

@@ -8,6 +8,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -94,6 +96,23 @@ public record Mailbox(
     return id != null
         && digest != null
         && !digest.equals(message.attached(id, attachments).digest());
+  }
+
+  /**
+   * The latest call of the parent whose message has left the inbox; empty if there is none.
+   *
+   * @param waiting whether those in the inbox count, too
+   */
+  String latestCall(boolean waiting) {
+    Set<String> left = inbox.stream().map(Message::id).collect(Collectors.toSet());
+    String latest = "";
+    for (Map.Entry<String, String> each : keys.entrySet()) {
+      if (each.getKey().startsWith(ThreadEvent.Parent.CALL)
+          && (waiting || !left.contains(each.getValue()))) {
+        latest = each.getKey().substring(ThreadEvent.Parent.CALL.length());
+      }
+    }
+    return latest;
   }
 
   /** Without the content of the messages. */

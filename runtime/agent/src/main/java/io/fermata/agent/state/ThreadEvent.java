@@ -76,8 +76,16 @@ public sealed interface ThreadEvent {
    * @param depth how many threads are above the one that reports; null for one
    */
   record Parent(String threadId, String relation, String call, @Nullable Integer depth) {
+    /** How the key of a message begins that is a call of the parent. */
+    static final String CALL = "call ";
+
     public Parent(String threadId, String relation, String call) {
       this(threadId, relation, call, null);
+    }
+
+    /** The key of the message with which the call is passed on. */
+    public String messageKey() {
+      return CALL + call;
     }
   }
 
@@ -348,9 +356,16 @@ public sealed interface ThreadEvent {
    * A child reported its result.
    *
    * @param working whether it went on to work, and will report again
+   * @param call see {@link ReportPending}
    */
   record ChildReported(
-      String threadId, long report, boolean failed, String text, boolean working, long at)
+      String threadId,
+      long report,
+      boolean failed,
+      String text,
+      boolean working,
+      @Nullable String call,
+      long at)
       implements ThreadEvent {}
 
   /** A child reported what it and its own children have spent in all. */
@@ -364,15 +379,16 @@ public sealed interface ThreadEvent {
    * A report to the parent is pending.
    *
    * @param status the status of an unfinished thread; null if it reports a result
+   * @param call the latest call of the parent that a result is of, empty if it is of none; null if
+   *     that is not known
    */
   record ReportPending(
-      long report, boolean failed, String text, ChildThread.@Nullable Status status)
-      implements ThreadEvent {
-
-    public ReportPending(long report, boolean failed, String text) {
-      this(report, failed, text, null);
-    }
-  }
+      long report,
+      boolean failed,
+      String text,
+      ChildThread.@Nullable Status status,
+      @Nullable String call)
+      implements ThreadEvent {}
 
   /** A child was deleted. */
   record ChildDeleted(String threadId, long at) implements ThreadEvent {}

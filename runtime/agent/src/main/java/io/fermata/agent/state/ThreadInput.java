@@ -98,10 +98,23 @@ public sealed interface ThreadInput {
    * A child reports its result.
    *
    * @param working whether it continues to work, and will report again
+   * @param call see {@link ThreadEvent.ReportPending}
    */
   record Report(
-      String child, long report, boolean failed, String text, boolean working, Usage spent, long at)
-      implements ThreadInput, OfChild {}
+      String child,
+      long report,
+      boolean failed,
+      String text,
+      boolean working,
+      @Nullable String call,
+      Usage spent,
+      long at)
+      implements ThreadInput, OfChild {
+    /** Whether it is the result of a call that waits; else the child has yet to take that up. */
+    public boolean answers(CallState waiting) {
+      return call == null || call.equals(waiting.key());
+    }
+  }
 
   /** A child reports what it has spent in all. */
   record ChildSpent(String child, Usage total, long at) implements ThreadInput, OfChild {}

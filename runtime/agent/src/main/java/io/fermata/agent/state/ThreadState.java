@@ -257,6 +257,14 @@ public record ThreadState(
     return relations.reports();
   }
 
+  /**
+   * The latest call of the parent that what the thread has done is of, empty if it is of none. What
+   * waits in a thread that a client stopped ends with it.
+   */
+  public String latestCall() {
+    return mailbox.latestCall(turn.held());
+  }
+
   /** How many reports there have been. */
   public long reported() {
     return relations.reported();

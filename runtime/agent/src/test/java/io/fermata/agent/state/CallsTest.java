@@ -1557,6 +1557,67 @@ class CallsTest {
   }
 
   @Test
+  void aCallIsWaitedForUntilItsChildReportsTheResultOfThatCall() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .say("Dug.")
+        .call("worker", Map.of("message", "deeper"))
+        .say("Done.");
+    Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
+    talk.reportOn("child-s1.0", 1, "s1.0", "a hole").run().say("Deeper");
+
+    talk.reportOn("child-s1.0", 2, "s1.0", "It rains.").run().crash();
+    assertThat(talk.state().delegatedTo("child-s1.0")).isNotNull();
+    assertThat(status(talk, "child-s1.0")).isEqualTo(ChildThread.Status.RUNNING);
+    talk.reportOn("child-s1.0", 3, "s3.0", "a pit").run();
+
+    assertThat(talk.lines())
+        .endsWith(
+            "worker: Reference: child-s1.0\na pit",
+            "user (silent): Subagent (reference: child-s1.0) has returned the following result:\n"
+                + "It rains.",
+            "assistant: Done.");
+    talk.requireSame(Agent.aiHuman("desk", prompt(BLOCKING.atMost(1))), WORKER);
+  }
+
+  private static List<String> reportedCalls(Conversation talk) {
+    return talk.events(ThreadEvent.ReportPending.class).stream()
+        .map(ThreadEvent.ReportPending::call)
+        .toList();
+  }
+
+  private static Conversation called(Conversation talk, String call) {
+    return talk.post("call " + call, Message.user("Dig"));
+  }
+
+  private static boolean asks(ThreadEffect effect) {
+    return effect.kind() == ThreadEffect.Kind.STEP;
+  }
+
+  @Test
+  void aChildReportsOfWhichCallOfItsParentItsResultIs() {
+    model.say("Good day.").say("A hole.").say("It rains.").say("A pit.");
+    Conversation talk = child().say("Hi");
+    called(talk, "s1.0").run();
+
+    called(talk.post("Does it rain?").runUntil(CallsTest::asks), "s2.0").crash().run();
+
+    assertThat(reportedCalls(talk)).containsExactly("", "s1.0", "s1.0", "s2.0");
+    talk.requireSame(Agent.aiHuman("desk", prompt()));
+  }
+
+  @Test
+  void aChildThatIsStoppedReportsTheEndOfTheCallThatHasYetToBeTakenUp() {
+    model.say("It rains.");
+    Conversation talk = child().post("Does it rain?").runUntil(CallsTest::asks);
+
+    called(talk, "s1.0").stop().run();
+
+    assertThat(reportedCalls(talk)).containsExactly("s1.0");
+    assertThat(talk.state().works()).isFalse();
+  }
+
+  @Test
   void aThreadLearnsThatAChildWasDeletedInTheWorkAfterItsReport() {
     model.call("worker", Map.of("message", "dig")).say("Begun.").say("A hole.").say("A pity.");
     Conversation talk = parent(prompt(SubAgent.of("worker", "Works"))).say("Go");

@@ -252,7 +252,7 @@ public final class HostOutside implements Outside {
       @Nullable String child,
       String message) {
     Threads.NewMessage posted =
-        new Threads.NewMessage(Message.user(message), List.of(), "call " + parent.call());
+        new Threads.NewMessage(Message.user(message), List.of(), parent.messageKey());
     if (child != null) {
       ThreadKey existing = ThreadKey.require(child);
       return services.threads().post(existing, null, posted).thenApply(reply -> child);
@@ -345,7 +345,14 @@ public final class HostOutside implements Outside {
       return tell(
           parent.threadId(),
           new ThreadInput.Report(
-              threadId, pending.report(), pending.failed(), pending.text(), working, spent, now()));
+              threadId,
+              pending.report(),
+              pending.failed(),
+              pending.text(),
+              working,
+              pending.call(),
+              spent,
+              now()));
     }
     return services
         .threads()

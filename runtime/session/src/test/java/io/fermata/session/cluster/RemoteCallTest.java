@@ -110,7 +110,7 @@ class RemoteCallTest {
         new Request.OfThread(new ThreadInput.Change(Set.of("b"), Map.of(), 5)),
         new Request.OfThread(new ThreadInput.Delete(5)),
         new Request.OfThread(new ThreadInput.FlowChanged("s1.0", 5)),
-        new Request.OfThread(new ThreadInput.Report("c", 1, false, "done", true, usage, 5)),
+        new Request.OfThread(new ThreadInput.Report("c", 1, false, "done", true, "s1.0", usage, 5)),
         new Request.OfThread(new ThreadInput.ChildSpent("c", usage, 5)),
         new Request.OfThread(
             new ThreadInput.ChildStatusChanged("c", 1, ChildThread.Status.RUNNING, 5)),
