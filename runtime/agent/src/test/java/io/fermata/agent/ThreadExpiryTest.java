@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
@@ -128,6 +129,18 @@ class ThreadExpiryTest {
     talk.report("child-s1.0", 1, false, "a hole").run();
     assertThat(expires(talk, WEEK.minus(MOMENT))).isFalse();
     assertThat(expires(talk, MOMENT.plus(MOMENT))).isTrue();
+  }
+
+  @Test
+  void aParentWaitsForAChildThatWaits() {
+    model.call("worker", Map.of("message", "dig")).say("It waits.").say("It is dug.");
+    Conversation talk = digging(SubAgent.of("worker", "Works").asBlocking()).say("Patience?");
+    talk.accept(
+            new ThreadInput.ChildStatusChanged(
+                "child-s1.0", 1, ChildThread.Status.WAITING, talk.now()))
+        .run();
+
+    requireToWaitForTheSecondReport(talk);
   }
 
   /** A parent whose model is scripted to let its worker dig, and is asked to. */

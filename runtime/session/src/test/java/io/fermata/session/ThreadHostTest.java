@@ -4,6 +4,7 @@ import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
@@ -469,6 +470,46 @@ class ThreadHostTest {
       signal(host, "dried");
       TestHost.eventually(
           () -> host.threads().get("ann", id).toCompletableFuture().join().waits().isEmpty());
+    }
+  }
+
+  @Test
+  void aThreadThatWaitsForAChildWhoseFlowWaitsRestsAndItsModelReplies() throws Exception {
+    FlowTool paint =
+        paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
+    Agent boss =
+        Agent.aiHuman(
+            "boss",
+            Prompt.of(
+                    "p",
+                    ScriptedModels.serving(
+                        "go", "decorator", "{\"message\":\"go\"}", "It waits for the paint."))
+                .tools(SubAgent.of("decorator", "Decorates").asBlocking()));
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .agent(boss)
+            .agent(decorator(paint))
+            .start()) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("boss"))).threadId();
+      now(threads.post("ann", id, says("go")));
+      Threads.View stands = now(threads.settled("ann", id, TIMEOUT));
+      assertThat(stands.status()).isEqualTo(Threads.Status.RESTING);
+      assertThat(stands.waits())
+          .extracting(Threads.Wait::tool, Threads.Wait::waitsFor)
+          .containsExactly(
+              tuple("decorator", "in the thread " + stands.children().get(0).threadId()));
+
+      now(threads.post("ann", id, says("And now?")));
+      Threads.View answered = now(threads.settled("ann", id, TIMEOUT));
+      assertThat(answered.inbox()).isEmpty();
+      assertThat(answered.code()).isEqualTo("stop_on_response");
+      assertThat(lastOf(threads, id)).contains("It waits for the paint.");
+
+      signal(host, "dried");
+      TestHost.eventually(
+          () -> threads.get("ann", id).toCompletableFuture().join().waits().isEmpty());
     }
   }
 

@@ -100,17 +100,16 @@ abstract class DecidedEvents {
     }
   }
 
-  /** Reports to the parent when the thread starts or stops waiting for a person. */
+  /** Reports to the parent when the thread starts or stops waiting. */
   void reportStatus(ThreadState before) {
-    boolean reported = state.reported() > before.reported();
-    boolean asks = state.asks();
-    if (!state.exists()
-        || state.begun().parent() == null
-        || asks == before.asks()
-        || (reported && !asks)) {
+    if (!state.exists() || state.begun().parent() == null) {
       return;
     }
-    ChildThread.Status status = asks ? ChildThread.Status.ASKING : ChildThread.Status.RUNNING;
+    boolean reported = state.reported() > before.reported();
+    ChildThread.Status status = state.standing();
+    if (status == before.standing() || (reported && status == ChildThread.Status.RUNNING)) {
+      return;
+    }
     emit(new ThreadEvent.ReportPending(state.reported() + 1, false, "", status, null));
   }
 

@@ -3,6 +3,7 @@ package io.fermata.agent.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEffect;
@@ -232,10 +233,13 @@ public final class ThreadRedecision extends JournalCheck<ThreadState, ThreadEven
 
   // --- what is compared -------------------------------------------------------------------------
 
-  /** How many messages a state keeps is no decision. */
+  /** How many messages a state keeps is no decision, nor is what a parent sees of a wait. */
   @Override
   protected boolean incidental(ThreadEvent event) {
-    return event instanceof ThreadEvent.Widened;
+    return event instanceof ThreadEvent.Widened
+        || (event instanceof ThreadEvent.ReportPending report
+            && report.status() != null
+            && report.status() != ChildThread.Status.ASKING);
   }
 
   @Override

@@ -98,7 +98,10 @@ final class WantedEffects {
         || created.parent() != null
         || scheduled(state) != null
         || state.children().values().stream()
-            .anyMatch(child -> child.status() == ChildThread.Status.RUNNING)) {
+            .anyMatch(
+                child ->
+                    child.status() == ChildThread.Status.RUNNING
+                        || child.status() == ChildThread.Status.WAITING)) {
       return null;
     }
     long said = TimeUnit.MICROSECONDS.toMillis(state.history().last());

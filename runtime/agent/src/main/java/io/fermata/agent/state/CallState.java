@@ -35,6 +35,9 @@ public record CallState(
     @Nullable ToolResult result,
     @Nullable Message message) {
 
+  /** What a flow waits for, or the words for a widget, which stand beside more. */
+  private static final String WAITS_FOR = "description";
+
   /**
    * The requested call.
    *
@@ -138,6 +141,14 @@ public record CallState(
     return phase == Phase.RETRYING || phase == Phase.PAUSED;
   }
 
+  /** Whether it is an attempt that looks whether its flow still waits. */
+  boolean looks() {
+    return phase == Phase.RUNNING
+        && question != null
+        && question.size() == 1
+        && question.has(WAITS_FOR);
+  }
+
   /** Whether the flow behind it waits, be it for a person here. */
   public boolean waitsForFlow() {
     return phase == Phase.PAUSED || phase == Phase.ASKING;
@@ -175,7 +186,7 @@ public record CallState(
     List<String> words = new ArrayList<>();
     words.add(question.path("question").asText());
     question.path("questions").forEach(each -> words.add(each.path("question").asText()));
-    words.add(question.path("description").asText());
+    words.add(question.path(WAITS_FOR).asText());
     words.removeIf(String::isBlank);
     return String.join(" ", words);
   }
@@ -203,7 +214,7 @@ public record CallState(
         draft -> {
           draft.retryAt = until;
           draft.begun = true;
-          draft.question = what == null ? null : Json.object().put("description", what);
+          draft.question = what == null ? null : Json.object().put(WAITS_FOR, what);
         });
   }
 

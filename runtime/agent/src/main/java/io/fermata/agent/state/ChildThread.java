@@ -20,8 +20,15 @@ public record ChildThread(
     RUNNING,
     /** A person is asked in it, or in a thread that it waits for. */
     ASKING,
+    /** Its turn waits for moments, signals or other people, in it or in such a thread. */
+    WAITING,
     IDLE,
     FAILED
+  }
+
+  /** Whether it has something to do, and nothing that works on it. */
+  boolean pauses() {
+    return status == Status.ASKING || status == Status.WAITING;
   }
 
   /** Whether it has done what it was to do. */

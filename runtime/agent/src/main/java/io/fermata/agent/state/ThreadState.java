@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -212,38 +213,43 @@ public record ThreadState(
    * its first call does. Null if the thread has something else to wait for, or no turn.
    */
   public @Nullable StepFrame waitingStep() {
+    return waitingStep(this::pauses);
+  }
+
+  private @Nullable StepFrame waitingStep(Predicate<CallState> pauses) {
     StepFrame waiting = null;
     for (StepFrame frame : frames().values()) {
       if (frame.detached()) {
         continue;
       } else if (frame.stage() != StepFrame.Stage.CALLING
-          || !frame.calls().stream().allMatch(this::stands)) {
+          || !frame.calls().stream().allMatch(call -> pauses.test(call) || stands(call))) {
         return null;
       }
-      waiting = !frame.calls().isEmpty() && pauses(frame.calls().get(0)) ? frame : waiting;
+      waiting = !frame.calls().isEmpty() && pauses.test(frame.calls().get(0)) ? frame : waiting;
     }
     return waiting;
   }
 
   /** Whether nothing works for a call, besides what another frame shows of a sub-prompt. */
-  private boolean stands(CallState call) {
+  private static boolean stands(CallState call) {
     boolean subPrompt = call.phase() == CallState.Phase.DELEGATED && call.child() == null;
     boolean waits = call.phase() == CallState.Phase.WAITING;
-    return call.over() || subPrompt || waits || pauses(call);
+    return call.over() || subPrompt || waits;
   }
 
-  /** Whether a call waits for people, here or in the child that works for it, or for its flow. */
+  /** Whether a call waits for people or its flow, here or in the child that works for it. */
   private boolean pauses(CallState call) {
-    return call.open() || call.phase() == CallState.Phase.PAUSED || askingChild(call) != null;
+    ChildThread child = childOf(call);
+    return call.open()
+        || call.phase() == CallState.Phase.PAUSED
+        || (child != null && child.pauses());
   }
 
-  /** The child that works for a call while it waits for a person; null for none. */
-  private @Nullable ChildThread askingChild(CallState call) {
-    ChildThread child =
-        call.phase() == CallState.Phase.DELEGATED && call.child() != null
-            ? children().get(call.child())
-            : null;
-    return child != null && child.status() == ChildThread.Status.ASKING ? child : null;
+  /** The child that works for a call; null for none. */
+  private @Nullable ChildThread childOf(CallState call) {
+    return call.phase() == CallState.Phase.DELEGATED && call.child() != null
+        ? children().get(call.child())
+        : null;
   }
 
   // --- children and parent ---------------------------------------------------------------------
@@ -291,13 +297,34 @@ public record ThreadState(
     List<ChildThread> asking = new ArrayList<>();
     for (StepFrame frame : frames().values()) {
       for (CallState call : frame.calls()) {
-        ChildThread child = askingChild(call);
-        if (child != null) {
+        ChildThread child = childOf(call);
+        if (child != null && child.status() == ChildThread.Status.ASKING) {
           asking.add(child);
         }
       }
     }
     return List.copyOf(asking);
+  }
+
+  /** The calls whose children wait for moments, signals or other people. */
+  public List<CallState> waitingIn() {
+    return steps.calls(
+        call -> {
+          ChildThread child = childOf(call);
+          return child != null && child.status() == ChildThread.Status.WAITING;
+        });
+  }
+
+  /**
+   * The status of an unfinished thread for its parent. A look at a flow does not change it, as most
+   * find that the flow still waits.
+   */
+  public ChildThread.Status standing() {
+    if (asks()) {
+      return ChildThread.Status.ASKING;
+    }
+    StepFrame waiting = waitingStep(call -> pauses(call) || call.looks());
+    return waiting == null ? ChildThread.Status.RUNNING : ChildThread.Status.WAITING;
   }
 
   /** Whether it waits for a person, itself or in a child. */

@@ -23,6 +23,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.World;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
+import io.fermata.agent.engine.ThreadRedecision;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
@@ -36,7 +37,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
@@ -973,6 +976,46 @@ class CallsTest {
   }
 
   @Test
+  void aChildWhoseFlowWaitsDoesNotBlockTheConversationOfItsParentEither() {
+    model.call("worker", Map.of("message", "dig")).say("It waits.").say("It is dug.");
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt(BLOCKING)), WORKER)
+            .create(new ThreadEvent.Parent("t0", "desk", "s1.0"))
+            .run()
+            .say("Go");
+
+    talk.say("Patience?");
+    assertThat(talk.state().inbox()).hasSize(1);
+    stands(talk, 1, ChildThread.Status.WAITING).run().crash();
+
+    assertThat(talk.last().content()).isEqualTo("It waits.");
+    assertThat(talk.lines().get(2)).contains("It waits in the thread child-s1.0.", "not ended yet");
+    assertThat(talk.state().asks()).isFalse();
+    assertThat(talk.state().waitingIn()).hasSize(1);
+    talk.report("child-s1.0", 2, false, "a hole").run();
+    assertThat(talk.lines().get(5)).contains("has ended:", "a hole");
+    assertThat(talk.last().content()).isEqualTo("It is dug.");
+  }
+
+  @Test
+  void aThreadThatWaitsForAChildThatWaitsNotifiesItsOwnParent() {
+    model.call("worker", Map.of("message", "dig")).say("Done.");
+    Conversation talk =
+        Conversation.of(Agent.aiHuman("desk", prompt(BLOCKING)), WORKER)
+            .create(new ThreadEvent.Parent("t0", "desk", "s1.0"))
+            .run()
+            .say("Go");
+
+    stands(talk, 1, ChildThread.Status.WAITING).run();
+    stands(talk, 2, ChildThread.Status.RUNNING).run();
+    stands(talk, 3, ChildThread.Status.WAITING).run();
+    talk.report("child-s1.0", 4, false, "a hole").run();
+
+    assertThat(talk.world().reports)
+        .containsExactly("1 WAITING", "2 RUNNING", "3 WAITING", "4 RUNNING", "5: Done.");
+  }
+
+  @Test
   void aDecidedCallThatWasCutOffIsMadeAgainAndReportedOnce() {
     model.call("one").say("A colleague decides.").say("Done.");
     Conversation talk = talk(tool("one").approval("May I?")).say("Go").say("And now?");
@@ -1358,6 +1401,70 @@ class CallsTest {
 
     assertThat(talk.world().reports).containsExactly("1 ASKING", "2 RUNNING", "3: Quoted.");
     assertThat(talk.state().reports()).isEmpty();
+  }
+
+  @Test
+  void aChildWhoseFlowWaitsNotifiesItsParentOnceHoweverOftenItLooks() {
+    model.call("quote", Map.of()).say("Quoted.");
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+
+    talk.say("Quote");
+    for (int hour = 0; hour < 10; hour++) {
+      talk.pass(Duration.ofHours(1)).crash();
+    }
+    assertThat(talk.world().flowCalls).hasSizeGreaterThan(5);
+    assertThat(talk.world().reports).containsExactly("1 WAITING");
+    talk.world().flow = args -> World.result("30");
+    talk.pass(Duration.ofHours(1)).run();
+
+    assertThat(talk.world().reports).containsExactly("1 WAITING", "2 RUNNING", "3: Quoted.");
+    talk.requireSame(Agent.aiHuman("desk", prompt(QUOTE)));
+  }
+
+  /** What a child wrote that reported nothing of a wait, and not of which call its result is. */
+  private static List<ThreadEvent> earlier(List<ThreadEvent> events) {
+    List<ThreadEvent> all = new ArrayList<>();
+    for (ThreadEvent event : events) {
+      if (event instanceof ThreadEvent.ReportPending report && report.status() == null) {
+        all.add(new ThreadEvent.ReportPending(1, report.failed(), report.text(), null, null));
+      } else if (event instanceof ThreadEvent.Reported reported && reported.report() == 3) {
+        all.add(new ThreadEvent.Reported(1));
+      } else if (!(event instanceof ThreadEvent.ReportPending)
+          && !(event instanceof ThreadEvent.Reported)) {
+        all.add(event);
+      }
+    }
+    return all;
+  }
+
+  @Test
+  void aJournalOfAnEarlierReleaseThatLacksWhatChildrenReportNowIsDecidedAgainAsItWas() {
+    model.call("quote", Map.of()).say("Quoted.");
+    Conversation talk = child(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+    talk.say("Quote");
+    talk.world().flow = args -> World.result("30");
+    talk.pass(Duration.ofHours(1)).run();
+    assertThat(talk.world().reports).containsExactly("1 WAITING", "2 RUNNING", "3: Quoted.");
+
+    NavigableMap<Long, List<ThreadEvent>> records = new TreeMap<>();
+    List<Long> times = new ArrayList<>();
+    for (int i = 1; i <= talk.records(); i++) {
+      List<ThreadEvent> events = earlier(talk.record(i));
+      if (!events.isEmpty()) {
+        times.add(talk.cause(i).at());
+        records.put((long) times.size(), events);
+      }
+    }
+    ThreadRedecision again =
+        new ThreadRedecision(
+            new Agents(List.of(Agent.aiHuman("desk", prompt(QUOTE)))), EarlierEntries.of(records));
+    records.forEach(
+        (seq, events) ->
+            assertThat(again.decide(seq, times.get((int) (seq - 1)), events))
+                .as("entry %d", seq)
+                .isNull());
   }
 
   @Test

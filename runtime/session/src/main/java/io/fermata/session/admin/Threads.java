@@ -197,9 +197,11 @@ public interface Threads {
   record Question(String id, String call, String tool, boolean approval, JsonNode question) {}
 
   /**
-   * A call whose flow waits for a moment, a signal or another person.
+   * A call whose flow waits for a moment, a signal or another person, or whose child has one that
+   * does.
    *
-   * @param waitsFor in words, for instance {@code for signal paid until 2026-05-01T01:00:00Z}
+   * @param waitsFor in words, for instance {@code for signal paid until 2026-05-01T01:00:00Z}, or
+   *     {@code in the thread} and its id
    */
   record Wait(String call, String tool, String waitsFor) {}
 

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
@@ -74,13 +75,12 @@ public final class ThreadViews {
                         Objects.requireNonNull(call.question())))
             .toList();
     List<Threads.Wait> waits =
-        state.paused().stream()
-            .map(
-                call ->
-                    new Threads.Wait(
-                        call.key(),
-                        call.call().name(),
-                        CallState.words(Objects.requireNonNull(call.question()))))
+        Stream.concat(
+                state.paused().stream()
+                    .map(
+                        call ->
+                            wait(call, CallState.words(Objects.requireNonNull(call.question())))),
+                state.waitingIn().stream().map(call -> wait(call, "in the thread " + call.child())))
             .toList();
     return new Threads.View(
         state.metadata(),
@@ -99,6 +99,10 @@ public final class ThreadViews {
         state.usage(),
         List.copyOf(state.children().values()),
         reply.seq());
+  }
+
+  private static Threads.Wait wait(CallState call, String waitsFor) {
+    return new Threads.Wait(call.key(), call.call().name(), waitsFor);
   }
 
   /**

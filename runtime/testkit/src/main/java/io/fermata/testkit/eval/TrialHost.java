@@ -102,7 +102,7 @@ final class TrialHost {
       return "the agent waits for the decision of a person";
     } else if (!view.waits().isEmpty() && history.state().paused().isEmpty()) {
       Threads.Wait wait = view.waits().get(0);
-      return "the flow %s waits %s".formatted(wait.tool(), wait.waitsFor());
+      return "the call of %s waits %s".formatted(wait.tool(), wait.waitsFor());
     }
     return StopCode.STEP_ERROR.equals(view.code())
         ? "no model replied: " + view.progress().detail()
