@@ -465,18 +465,17 @@ final class ChangeRecorder {
           "There is no message " + id + " among the latest messages; only those can be changed");
     }
     HookCall by = flow.hookCall();
-    if (by != null && by.ofMessage()) {
-      write(new ThreadEvent.Updated(id, update), by);
-      return update.of(before);
-    }
-    MessageUpdate changed = hooks.beforeUpdate(flow, id, update);
+    boolean passesHooks = by == null || !by.ofMessage();
+    MessageUpdate changed = passesHooks ? hooks.beforeUpdate(flow, id, update) : update;
     if (changed.content() != null) {
       Bounds.text("message", changed.content());
     }
     Bounds.requireData("metadata of the message", changed.metadata());
     write(new ThreadEvent.Updated(id, changed), by);
     Message after = changed.of(before);
-    hooks.afterUpdate(flow, after);
+    if (passesHooks) {
+      hooks.afterUpdate(flow, after);
+    }
     return after;
   }
 

@@ -873,6 +873,38 @@ class HookRunnerTest {
   }
 
   @Test
+  void anUpdateThatAHookMakesHasTheBoundsOfAMessage() {
+    Hook expand =
+        Hook.afterCreateMessage(
+            "expand",
+            (flow, message) ->
+                flow.updateMessage(
+                    message.id(), MessageUpdate.content("x".repeat(Bounds.TEXT + 1))));
+    Hook describe =
+        Hook.beforeCreateMessage(
+            "describe",
+            (flow, message) -> {
+              if (message.role() == Role.ASSISTANT) {
+                flow.updateMessage(
+                    "m-u1", new MessageUpdate(null, null, Json.tree("x".repeat(Bounds.DATA))));
+              }
+              return message;
+            });
+    model.say("Hello");
+
+    Conversation talk = talk(expand, describe).say("Hi");
+
+    assertThat(talk.lines()).containsExactly("user: Hi", "assistant: Hello");
+    assertThat(talk.messages()).extracting(Message::metadata).containsOnlyNulls();
+    assertThat(talk.events(ThreadEvent.HookFailed.class))
+        .extracting(ThreadEvent.HookFailed::reason)
+        .satisfiesExactly(
+            reason -> assertThat(reason).contains("longer than the " + Bounds.TEXT),
+            reason -> assertThat(reason).contains("longer than the " + Bounds.DATA),
+            reason -> assertThat(reason).contains("longer than the " + Bounds.TEXT));
+  }
+
+  @Test
   void aMessageThatHasJustBeenCreatedIsInTheWholeHistoryOnce() {
     Hook reads =
         Hook.afterCreateMessage(
