@@ -5,8 +5,10 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.SecretComponents;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -14,25 +16,44 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /**
  * The fields of a run whose values must not leave the run, found in trees.
  *
  * <p>They are named by their paths in the state of the run; {@code *} stands for one part of a
- * path, and {@code **} for any number of them. What lies within a named field is part of it.
+ * path, and {@code **} for any number of them. What lies within a named field is part of it. In a
+ * tree, a name with dots in it is one part, as the key of a map may be, and is also read as the
+ * path of a field.
  */
 public final class SecretFields {
   /** No field. */
   public static final SecretFields NONE = new SecretFields(Set.of(), Map.of());
 
+  private static final String MANY = "**";
+
+  /** Behind the last part of a path, where no part can be. */
+  private static final String END = ".";
+
   private final Set<String> paths;
   private final Map<String, Set<String>> signals;
-  private final List<String[]> patterns;
+
+  /** The parts of all paths, with an end behind those of each. */
+  private final List<String> parts = new ArrayList<>();
+
+  /** Before the first part of each path. */
+  private final BitSet root = new BitSet();
 
   private SecretFields(Set<String> paths, Map<String, Set<String>> signals) {
     this.paths = Set.copyOf(paths);
     this.signals = Map.copyOf(signals);
-    this.patterns = paths.stream().map(SecretFields::parts).toList();
+    List<Integer> first = new ArrayList<>();
+    for (String path : paths) {
+      first.add(parts.size());
+      parts.addAll(parts(path));
+      parts.add(END);
+    }
+    first.forEach(part -> enter(part, root));
   }
 
   /** The fields at these paths. */
@@ -105,12 +126,11 @@ public final class SecretFields {
           if (names(now)) {
             all.add(old);
           }
-          String[] moved = parts(now);
-          for (String[] pattern : patterns) {
-            if (pattern.length > moved.length && matches(moved, 0, pattern, 0)) {
-              String within =
-                  String.join(".", List.of(pattern).subList(moved.length, pattern.length));
-              all.add(old + "." + within);
+          int moved = parts(now).size();
+          for (String path : paths) {
+            List<String> own = parts(path);
+            if (own.size() > moved && of(now).names(path)) {
+              all.add(old + "." + String.join(".", own.subList(moved, own.size())));
             }
           }
         });
@@ -118,16 +138,17 @@ public final class SecretFields {
   }
 
   public boolean isEmpty() {
-    return patterns.isEmpty();
+    return paths.isEmpty();
   }
 
   /** The last names of the paths: a part of a tree that is called so may be such a field. */
   public Set<String> lastNames() {
     Set<String> names = new TreeSet<>();
-    for (String[] pattern : patterns) {
-      for (int i = pattern.length - 1; i >= 0; i--) {
-        if (!pattern[i].startsWith("*")) {
-          names.add(pattern[i]);
+    for (String path : paths) {
+      List<String> own = parts(path);
+      for (int i = own.size() - 1; i >= 0; i--) {
+        if (!own.get(i).startsWith(Paths.ANY)) {
+          names.add(own.get(i));
           break;
         }
       }
@@ -135,37 +156,80 @@ public final class SecretFields {
     return names;
   }
 
-  private static String[] parts(String path) {
-    return path.isEmpty() ? new String[0] : path.split("\\.", -1);
+  private static List<String> parts(String path) {
+    return path.isEmpty() ? List.of() : List.of(path.split("\\.", -1));
   }
+
+  // --- the way into a tree ----------------------------------------------------------------------
+
+  /** Notes a part as the next one of its path. */
+  private void enter(int part, BitSet next) {
+    next.set(part);
+    if (parts.get(part).equals(MANY)) {
+      enter(part + 1, next);
+    }
+  }
+
+  /** The next parts of the paths after one more name on the way. */
+  private BitSet after(BitSet at, String name) {
+    BitSet next = new BitSet();
+    at.stream()
+        .forEach(
+            i -> {
+              String part = parts.get(i);
+              if (part.equals(MANY) || part.equals(END)) {
+                enter(i, next);
+              } else if (part.equals(Paths.ANY) || part.equals(name)) {
+                enter(i + 1, next);
+              }
+            });
+    return next;
+  }
+
+  private BitSet along(BitSet at, String path) {
+    BitSet along = at;
+    for (String part : parts(path)) {
+      along = after(along, part);
+    }
+    return along;
+  }
+
+  /** The next parts below a name in a tree, which is one part or the path of a field. */
+  private BitSet below(BitSet at, String name) {
+    BitSet below = after(at, name);
+    if (name.indexOf('.') >= 0) {
+      below.or(along(at, name));
+    }
+    return below;
+  }
+
+  private boolean named(BitSet at) {
+    return at.stream().anyMatch(i -> parts.get(i).equals(END));
+  }
+
+  // --- what is there ----------------------------------------------------------------------------
 
   /** Whether a path is that of a named field, or lies within one. */
   public boolean names(String path) {
-    String[] parts = parts(path);
-    return patterns.stream().anyMatch(pattern -> matches(pattern, 0, parts, 0));
-  }
-
-  private static boolean matches(String[] pattern, int p, String[] path, int i) {
-    if (p == pattern.length) {
-      return true;
-    }
-    if (pattern[p].equals("**")) {
-      return matches(pattern, p + 1, path, i)
-          || (i < path.length && matches(pattern, p, path, i + 1));
-    }
-    return i < path.length
-        && (pattern[p].equals("*") || pattern[p].equals(path[i]))
-        && matches(pattern, p + 1, path, i + 1);
+    return named(along(root, path));
   }
 
   /** Hands over every value that named fields have in a tree that stands at a path. */
   public void find(String path, JsonNode tree, Consumer<JsonNode> found) {
-    if (patterns.isEmpty()) {
-      return;
-    } else if (names(path)) {
+    find(along(root, path), tree, found);
+  }
+
+  private void find(BitSet at, JsonNode tree, Consumer<JsonNode> found) {
+    if (named(at)) {
       found.accept(tree);
-    } else {
-      children(path, tree, (child, value) -> find(child, value, found));
+    } else if (at.isEmpty()) {
+      return;
+    } else if (tree instanceof ObjectNode object) {
+      object.properties().forEach(e -> find(below(at, e.getKey()), e.getValue(), found));
+    } else if (tree instanceof ArrayNode array) {
+      for (int i = 0; i < array.size(); i++) {
+        find(below(at, String.valueOf(i)), array.get(i), found);
+      }
     }
   }
 
@@ -174,31 +238,32 @@ public final class SecretFields {
     signals.getOrDefault(signal, Set.of()).forEach(path -> find(path, payload, found));
   }
 
-  private interface Child {
-    void visit(String path, JsonNode value);
+  /**
+   * A tree that stands at a path, with others in place of its parts.
+   *
+   * @param secret what stands for a value of a named field
+   * @param other what stands for a value outside of them, the parts of which are replaced by then
+   */
+  public JsonNode replaced(
+      String path, JsonNode tree, UnaryOperator<JsonNode> secret, UnaryOperator<JsonNode> other) {
+    return replaced(along(root, path), tree, secret, other);
   }
 
-  private static void children(String path, JsonNode tree, Child child) {
-    String prefix = path.isEmpty() ? "" : path + ".";
-    if (tree instanceof ObjectNode object) {
-      object.properties().forEach(e -> child.visit(prefix + e.getKey(), e.getValue()));
-    } else if (tree instanceof ArrayNode array) {
-      for (int i = 0; i < array.size(); i++) {
-        child.visit(prefix + i, array.get(i));
-      }
-    }
+  private JsonNode replaced(
+      BitSet at, JsonNode tree, UnaryOperator<JsonNode> secret, UnaryOperator<JsonNode> other) {
+    return named(at)
+        ? secret.apply(tree)
+        : other.apply(
+            Json.mapped(tree, (name, value) -> replaced(below(at, name), value, secret, other)));
   }
 
   /** The tree with a mark in place of the named fields. */
   public JsonNode masked(String path, JsonNode tree) {
-    if (tree.isNull() || tree.isMissingNode()) {
-      return tree;
-    }
-    if (names(path)) {
-      return TextNode.valueOf(Secrets.MARK);
-    }
-    String prefix = path.isEmpty() ? "" : path + ".";
-    return Json.mapped(tree, (name, value) -> masked(prefix + name, value));
+    return replaced(
+        path,
+        tree,
+        value -> Paths.absent(value) ? value : TextNode.valueOf(Secrets.MARK),
+        UnaryOperator.identity());
   }
 
   @Override

@@ -15,9 +15,11 @@ import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.observe.Observation;
 import io.fermata.flow.record.Narrative;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
+import io.fermata.flow.replay.Inventions;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.flow.schema.StateSchema;
@@ -224,6 +226,77 @@ class SecretFieldsTest {
     assertThat(Driver.code(outcome)).isEqualTo("step_failed");
     assertThat(Driver.failure(outcome).message()).contains("A tag of the run");
     assertThat(run.events(Event.Tagged.class)).isEmpty();
+  }
+
+  @Test
+  void aKeyOfAMapIsOnePartOfAPathWithDotsAndAll() {
+    SecretFields fields = home(run -> {}).compile().secretFields();
+    JsonNode owner = Json.tree(Map.of("licence", "B-owner", "town", "Graz"));
+    JsonNode car = Json.object().put("plate_number", "KL 42 A").set("owner", owner);
+    JsonNode state = Json.tree(Map.of("cars", Map.of("KL.42.A", car)));
+
+    List<String> found = new ArrayList<>();
+    fields.find("", state, value -> found.add(value.asText()));
+    assertThat(found).containsExactlyInAnyOrder("KL 42 A", "B-owner");
+    List<String> within = new ArrayList<>();
+    fields.find("cars", state.path("cars"), value -> within.add(value.asText()));
+    assertThat(within).containsExactlyInAnyOrderElementsOf(found);
+    assertThat(fields.masked("", state).toString())
+        .contains("\"plate_number\":\"[redacted]\"", "\"licence\":\"[redacted]\"", "Graz");
+    JsonNode invented = new Inventions(1, false).tree(fields, "cars", state.path("cars"));
+    assertThat(invented.toString()).contains("KL.42.A", "Graz").doesNotContain(found);
+  }
+
+  @Test
+  void aNameWithDotsIsAlsoThePathOfAField() {
+    SecretFields fields = SecretFields.of("driver.licence", "cars.*.owner.licence", "**.pin");
+    JsonNode sent =
+        Json.parse(
+            "{\"driver.licence\":\"B-1\",\"driver.town\":\"Graz\",\"cars\":{\"KL.42.A\":"
+                + "{\"owner.licence\":\"B-2\"}},\"a.b\":{\"c.pin\":1234,\"c.pint\":5678}}");
+
+    List<String> found = new ArrayList<>();
+    fields.find("", sent, value -> found.add(value.asText()));
+    assertThat(found).containsExactly("B-1", "B-2", "1234");
+    assertThat(fields.names("cars.KL.42.A.owner.licence")).isFalse();
+  }
+
+  record Registry(@Computed Map<String, Entry> entries, String checked) {
+    record Entry(@Secret Boolean wanted, String name) {}
+  }
+
+  @Test
+  void aTruthValueBehindAKeyWithDotsIsRedactedWhereACorrectionBringsItBack() {
+    FlowBuilder<Registry> flow =
+        Flow.of("registry", Registry.class)
+            .description("Keeps entries.")
+            .act("first", run -> run.set("entries", wanted(true)))
+            .ask("check", q -> q.question("checked", "Checked?"))
+            .act("second", run -> run.set("entries", wanted(false)))
+            .waitFor("wait", "done")
+            .edge(START, "first")
+            .edge("first", "check")
+            .edge("check", "second")
+            .edge("second", "wait")
+            .edge("wait", END);
+    Driver run = new Driver(flow.compile());
+    run.start();
+    run.proceed("checked", "yes");
+    run.reset("checked", "twice");
+    Calls calls = new Calls();
+    Flow<?> read = run.program.flow();
+    RunObserver recording =
+        RunObserver.of(read, "s", Redaction.ofSecrets(List.of(read)).over(calls.recorder));
+    run.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+
+    assertThat(calls.observed(Observation.Written.class))
+        .extracting(written -> String.valueOf(written.write().value()))
+        .anyMatch(value -> value.contains("[redacted]"))
+        .noneMatch(value -> value.contains("true") || value.contains("false"));
+  }
+
+  private static Map<String, Registry.Entry> wanted(boolean wanted) {
+    return Map.of("ann.lee", new Registry.Entry(wanted, "Ann"));
   }
 
   @Test

@@ -193,6 +193,26 @@ class SecretThreadTest {
         .isEqualTo("{\"card\":{\"cvv\":\"[redacted]\",\"name\":\"Ann\"},\"other\":\"123\"}");
   }
 
+  private record Login(String user, @Secret String pin) {}
+
+  private record Logins(Map<String, Login> logins) {}
+
+  @Test
+  void aMarkedArgumentBehindAKeyWithDotsIsRedactedAndRecordedWithAnInventedOne() {
+    Tool open = Tool.of("open", "Opens.", Logins.class, (flow, args) -> "Open");
+    Agent desk = Agent.aiHuman("desk", Prompt.of("talk", new Scripted().model()).tools(open));
+    ThreadSecrets secrets = ThreadSecrets.of(List.of(desk));
+    String given = "{\"logins\":{\"mail.example.com\":{\"user\":\"ann\",\"pin\":\"123\"}}}";
+    RequestedCall call = RequestedCall.of("q1", "open", given);
+
+    assertThat(secrets.masked(call)).contains("ann").doesNotContain("123");
+    JsonNode question = Json.object().put("tool", "open").set("arguments", Json.parse(given));
+    ThreadEvent replaced =
+        secrets.replaced(
+            new ThreadEvent.CallAsked("q1", true, question, 1), new Inventions(1, false));
+    assertThat(Json.text(Json.tree(replaced))).contains("mail.example.com").doesNotContain("123");
+  }
+
   @Test
   void anAnswerToASecretQuestionOfAFlowIsRedacted() {
     ThreadSecrets secrets = ThreadSecrets.of(desk());

@@ -504,13 +504,20 @@ final class ObservationFold {
     if (was == is) {
       return;
     }
-    if (was.isObject() && is.isObject()) {
+    if (was.isObject() && is.isObject() && dotless(was) && dotless(is)) {
       children(path + ".", was, is, changes);
     } else if (is.isMissingNode()) {
       changes.add(new Write(Write.Verb.DELETE, path, null));
     } else if (!is.equals(was)) {
       changes.add(new Write(Write.Verb.SET, path, is));
     }
+  }
+
+  /**
+   * Whether the parts have paths: a key of a map may have dots, and its value is read as a whole.
+   */
+  private static boolean dotless(JsonNode object) {
+    return object.properties().stream().noneMatch(e -> e.getKey().indexOf('.') >= 0);
   }
 
   // --- stages ---------------------------------------------------------------------------------

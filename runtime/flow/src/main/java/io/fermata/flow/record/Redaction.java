@@ -50,7 +50,7 @@ public final class Redaction {
   /**
    * Names the fields, by their paths in the state of the run: {@code customer.card}. {@code *}
    * stands for one part, as in {@code drivers.*.licence}, and {@code **} for any number of them.
-   * What lies within a named field is part of it.
+   * What lies within a named field is part of it. A key of a map is one part, also with dots in it.
    */
   public static Redaction of(String... paths) {
     if (paths.length == 0 || Arrays.stream(paths).anyMatch(String::isBlank)) {

@@ -369,18 +369,18 @@ public final class Inventions {
    * A tree at a path, with invented values in these fields and in place of those that are known.
    */
   public JsonNode tree(SecretFields fields, String path, JsonNode tree) {
-    if (!path.isEmpty() && fields.names(path)) {
-      return secret(tree);
-    } else if (!tree.isContainerNode()) {
-      return tree(tree);
-    }
-    String prefix = path.isEmpty() ? "" : path + ".";
-    JsonNode replaced = Json.mapped(tree, (name, value) -> tree(fields, prefix + name, value));
-    if (!replaced.isObject()) {
-      return replaced;
+    return fields.replaced(path, tree, this::secret, this::outside);
+  }
+
+  /** A value outside of secret fields, whose parts are invented by now where they must be. */
+  private JsonNode outside(JsonNode value) {
+    if (!value.isContainerNode()) {
+      return tree(value);
+    } else if (!value.isObject()) {
+      return value;
     }
     ObjectNode copy = Json.object();
-    replaced.properties().forEach(e -> copy.set(text(e.getKey()), e.getValue()));
+    value.properties().forEach(e -> copy.set(text(e.getKey()), e.getValue()));
     return copy;
   }
 

@@ -40,6 +40,7 @@ import io.fermata.session.TestFlows;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.Runs;
+import io.fermata.session.admin.Scrubbing;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
@@ -83,9 +84,10 @@ class SecretsTest {
   private static final String TOKEN = "tok-Zwischenwert";
   private static final String INNER = "Innerstes-Wort";
   private static final String SIGNED = "Unterschrift-99";
+  private static final String PASSWORD = "Passwort-hinter-Punkten";
   private static final long ACCOUNT = 8_273_645_192L;
   private static final List<String> MARKERS =
-      List.of(CARD, LICENCE, STREET, TOKEN, INNER, SIGNED, "" + ACCOUNT);
+      List.of(CARD, LICENCE, STREET, TOKEN, INNER, SIGNED, PASSWORD, "" + ACCOUNT);
 
   private static final String K1 = DataKeys.generate("k1");
   private static final String K2 = DataKeys.generate("k2");
@@ -93,6 +95,8 @@ class SecretsTest {
   record Address(String street, Integer door) {}
 
   record Driver(@Secret String licence, String town) {}
+
+  record Login(String user, @Secret String password) {}
 
   record Vault(@Secret String word) {}
 
@@ -102,6 +106,7 @@ class SecretsTest {
       @Secret Long account,
       @Secret Address address,
       List<Driver> drivers,
+      Map<String, Login> logins,
       @Secret String signature,
       String yes,
       String again,
@@ -131,7 +136,8 @@ class SecretsTest {
                     .question("vip", "Very important?")
                     .question("account", "Your account?")
                     .question("address", "Your address?")
-                    .question("drivers", "Who drives?"))
+                    .question("drivers", "Who drives?")
+                    .question("logins", "Which logins?"))
         .act(
             "copy",
             run -> {
@@ -141,6 +147,7 @@ class SecretsTest {
               run.append("log", "Account " + pay.account() + " of " + pay.card());
               run.append("log", pay.drivers().get(0).licence().toUpperCase(Locale.ROOT));
               run.append("log", Json.text(Json.tree(pay.address())));
+              pay.logins().values().forEach(l -> run.append("log", "In with " + l.password()));
               run.emit("charged", Map.of("card", pay.card(), "vip", pay.vip()));
             })
         .act(
@@ -193,7 +200,9 @@ class SecretsTest {
       "address",
       Map.of("street", STREET, "door", 3),
       "drivers",
-      List.of(Map.of("licence", LICENCE, "town", "Graz"))
+      List.of(Map.of("licence", LICENCE, "town", "Graz")),
+      "logins",
+      Map.of("mail.example.com", Map.of("user", "ann", "password", PASSWORD))
     };
   }
 
@@ -339,7 +348,7 @@ class SecretsTest {
       JsonNode again = reply(host, "2", "start", "yes", "over").structured();
       silent("the reply", again.toString());
       assertThat(again.path("context").asText())
-          .contains("account, address.door, address.street, card, drivers, vip");
+          .contains("account, address.door, address.street, card, drivers, logins, vip");
     }
   }
 
@@ -350,6 +359,21 @@ class SecretsTest {
       String run = call(host, "status").path("run").toString();
       assertThat(run).contains("[redacted]").doesNotContainIgnoringCase(CARD);
       assertThat(MARKERS).noneMatch(run::contains);
+    }
+  }
+
+  @Test
+  void theEntriesOfARunAndItsRecordingShowNoneToAnOperator() throws Exception {
+    try (Fermata host = host(pay(), K1).start()) {
+      String runId = runId(reply(host, "1", "start", answers()));
+      List<Runs.Entry> entries = now(host.runs().entries("pay", runId, 0, 100));
+      assertThat(entries.toString()).contains("[redacted]", "mail.example.com");
+      silent("a page of entries", entries.toString());
+      ByteArrayOutputStream recorded = new ByteArrayOutputStream();
+      now(host.journals().run("pay", runId).record(Scrubbing.SECRETS, recorded));
+      String lines = recorded.toString(StandardCharsets.UTF_8);
+      assertThat(lines).contains("mail.example.com");
+      silent("a recording", lines);
     }
   }
 
