@@ -249,7 +249,8 @@ public final class ThreadSecrets {
   }
 
   private JsonNode replaced(JsonNode whole, String name, JsonNode part, Inventions inventions) {
-    if (NAMES.contains(name)) {
+    // A queued call and a new child are objects with texts of their own.
+    if (NAMES.contains(name) && !part.isObject()) {
       return part;
     } else if (name.equals("arguments") && part.isTextual()) {
       SecretFields fields = ofCall(whole.path("name").asText());

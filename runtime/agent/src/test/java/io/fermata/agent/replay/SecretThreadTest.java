@@ -13,6 +13,8 @@ import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Inventions;
@@ -139,6 +141,27 @@ class SecretThreadTest {
         secrets.replaced(new ThreadEvent.CallAsked("s1.0", true, question, 1), inventions);
 
     assertThat(Json.text(Json.tree(replaced))).contains("cvv").doesNotContain("123");
+  }
+
+  @Test
+  void aQueuedCallAndTheNoteOfAChildAreRecordedWithInventedValues() {
+    ThreadSecrets secrets = ThreadSecrets.of(desk());
+    String given = "{\"order\":\"B-1\",\"card\":\"" + CARD + "\",\"cvv\":\"123\"}";
+    RequestedCall call = RequestedCall.of("q1", "pay", given);
+    ThreadEvent queued = new ThreadEvent.Queued(null, call);
+    Inventions inventions = new Inventions(1, false);
+    secrets.find(queued, inventions::add);
+
+    assertThat(Json.text(Json.tree(secrets.replaced(queued, inventions))))
+        .contains("q1", "pay", "B-1", "cvv")
+        .doesNotContain(CARD, "123");
+    ChildThread child =
+        new ChildThread(
+            "t2", "helper", "desk", ChildThread.Status.IDLE, "Paid with " + CARD, Usage.ZERO);
+    assertThat(
+            Json.text(Json.tree(secrets.replaced(new ThreadEvent.ChildCreated(child), inventions))))
+        .contains("t2", "helper", "idle", "Paid with ")
+        .doesNotContain(CARD);
   }
 
   @Test
