@@ -167,6 +167,11 @@ public final class Graph {
     return Reached.from(from, this::targets);
   }
 
+  /** The same without going back to where the run has been. */
+  public Set<String> ahead(Collection<String> from) {
+    return Reached.from(from, at -> targets(at).stream().filter(to -> !leadsBack(at, to)).toList());
+  }
+
   /** The steps that ask for a field, or for a part of it, or for what it is part of. */
   public List<Step<?>> askers(String field) {
     return steps.values().stream().filter(step -> asks(step, field)).toList();

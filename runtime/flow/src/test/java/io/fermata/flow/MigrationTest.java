@@ -350,6 +350,295 @@ class MigrationTest {
     assertThat(rewritten().proceed("flag", false)).isInstanceOf(Outcome.Complete.class);
   }
 
+  // --- questions that other nodes ask ---------------------------------------------------------
+
+  /** Where the mail is asked for: with the city, after it, or before it. */
+  private enum Mail {
+    WITH_CITY,
+    AFTER_CITY,
+    BEFORE_CITY
+  }
+
+  /**
+   * Asks for the city and the mail, notes the mail, and asks for the size; with the size {@code
+   * more} all that again, if it loops.
+   */
+  private static Flow<Old> contacts(FlowBuilder<Old> flow, Mail mail, boolean loops) {
+    List<String> nodes = new ArrayList<>(List.of("ask_city"));
+    if (mail == Mail.WITH_CITY) {
+      flow.ask("ask_city", q -> mail(q.question("city", "City?")));
+    } else {
+      flow.ask("ask_city", q -> q.question("city", "City?")).ask("ask_mail", MigrationTest::mail);
+      nodes.add(mail == Mail.AFTER_CITY ? 1 : 0, "ask_mail");
+    }
+    flow.act("note", run -> run.set("log", "to " + run.state().mail()))
+        .ask("ask_size", q -> q.question("size", "Size?"));
+    nodes.addAll(List.of("note", "ask_size"));
+    flow.edge(START, nodes.get(0));
+    for (int i = 1; i < nodes.size(); i++) {
+      flow.edge(nodes.get(i - 1), nodes.get(i));
+    }
+    return loops
+        ? flow.decide("ask_size", d -> d.when(eq("size", "more")).to(nodes.get(0)).otherwise(END))
+            .compile()
+        : flow.edge("ask_size", END).compile();
+  }
+
+  private static Questions<Old> mail(Questions<Old> ask) {
+    return ask.question(
+        "mail",
+        "Mail?",
+        o ->
+            o.validate(
+                (String mail) ->
+                    mail.contains("@") ? Verdict.accept() : Verdict.reject("No address.")));
+  }
+
+  private static Driver moved(Driver before, Flow<Old> flow) {
+    Driver run = new Driver(flow);
+    run.takeOver(before);
+    assertThat(run.state.version()).isEqualTo(flow.version());
+    return run;
+  }
+
+  private static Flow<Old> moving(Mail mail, boolean loops) {
+    return contacts(old().version(2).migrate(1, m -> {}), mail, loops);
+  }
+
+  private static void sameAgain(Driver run) {
+    assertThat(Driver.fold(run.journal)).isEqualTo(run.state);
+    Replay.of(run.program.flow(), RunJournal.of("order", run.state.runId(), journal(run)))
+        .requireSame();
+  }
+
+  @Test
+  void anAnswerThatAnotherNodeAsksForStandsUntilItIsCorrected() {
+    for (Mail asked : List.of(Mail.AFTER_CITY, Mail.BEFORE_CITY)) {
+      Driver before =
+          started(contacts(old(), Mail.WITH_CITY, false), "city", "Ulm", "mail", "a@b.c");
+      Driver run = moved(before, moving(asked, false));
+
+      assertThat(Driver.code(run.proceed("mail", "other"))).isEqualTo("already_answered");
+      assertThat(run.state.data().path("mail").asText()).isEqualTo("a@b.c");
+      assertThat(asked(run.reset("mail", "x@y.z"))).containsExactly("Size?");
+      assertThat(run.state.data().path("log").asText()).isEqualTo("to x@y.z");
+      assertThat(run.state.data().path("city").asText()).isEqualTo("Ulm");
+      sameAgain(run);
+    }
+  }
+
+  @Test
+  void aCorrectionOfAnAnswerThatAnotherNodeAsksForIsJudged() {
+    Driver before = started(contacts(old(), Mail.WITH_CITY, false), "city", "Ulm", "mail", "a@b.c");
+    Driver run = moved(before, moving(Mail.AFTER_CITY, false));
+
+    assertThat(Driver.violated(run.reset("mail", "none"))).containsExactly("mail");
+    assertThat(asked(run.proceed("mail", "x@y.z"))).containsExactly("Size?");
+  }
+
+  @Test
+  void anAnswerThatAnotherNodeAsksForCountsForOnePassOfALoop() {
+    for (Mail asked : List.of(Mail.AFTER_CITY, Mail.BEFORE_CITY)) {
+      Driver before =
+          started(contacts(old(), Mail.WITH_CITY, true), "city", "Ulm", "mail", "a@b.c");
+      Driver run = moved(before, moving(asked, true));
+      run.proceed("size", "more");
+      List<String> questions = new ArrayList<>();
+      for (String field : List.of("city", "mail", "city")) {
+        if (run.state.places().keySet().stream().anyMatch(p -> p.node().equals("ask_" + field))) {
+          questions.add(field);
+          run.proceed(field, "new@x");
+        }
+      }
+
+      assertThat(questions).containsExactlyInAnyOrder("city", "mail");
+      assertThat(run.state.places()).containsKey(Place.parse("ask_size#2"));
+      sameAgain(run);
+    }
+  }
+
+  @Test
+  void aQuestionThatANodeTakesOverFromOneThatIsGoneIsAskedInTheNextPass() {
+    Driver before = started(contacts(old(), Mail.AFTER_CITY, true), "city", "Ulm");
+    before.proceed("mail", "a@b.c");
+    Driver run =
+        moved(
+            before,
+            contacts(
+                old().version(2).migrate(1, m -> m.removed("ask_mail", "ask_city")),
+                Mail.WITH_CITY,
+                true));
+
+    assertThat(asked(run.proceed("size", "more"))).containsExactly("City?", "Mail?");
+    sameAgain(run);
+  }
+
+  @Test
+  void anAnswerOfThisPassCountsWhereItsQuestionIsStillToCome() {
+    Driver before = started(contacts(old(), Mail.WITH_CITY, true), "mail", "a@b.c");
+    Driver run = moved(before, moving(Mail.AFTER_CITY, true));
+
+    assertThat(asked(run.proceed("city", "Ulm"))).containsExactly("Size?");
+    assertThat(run.state.data().path("log").asText()).isEqualTo("to a@b.c");
+    sameAgain(run);
+  }
+
+  @Test
+  void anAnswerOfAnEarlierPassDoesNotCountWhereItsQuestionIsStillToCome() {
+    Driver before = started(contacts(old(), Mail.WITH_CITY, true), "city", "Ulm", "mail", "a@b.c");
+    before.proceed("size", "more");
+    Driver run = moved(before, moving(Mail.AFTER_CITY, true));
+
+    assertThat(asked(run.proceed("city", "Bonn"))).containsExactly("Mail?");
+    assertThat(asked(run.proceed("mail", "x@y.z"))).containsExactly("Size?");
+    sameAgain(run);
+  }
+
+  @Test
+  void aCorrectionAfterAMigrationAsksNothingAgainThatAnotherNodeAsksFor() {
+    Driver before =
+        started(
+            Flows.chain(
+                    old()
+                        .ask("ask_city", q -> mail(q.question("city", "City?")))
+                        .ask("ask_size", q -> q.question("size", "Size?"))
+                        .waitFor("wait", "go"),
+                    "ask_city",
+                    "ask_size",
+                    "wait")
+                .compile(),
+            "city",
+            "Ulm",
+            "mail",
+            "a@b.c");
+    before.proceed("size", "1");
+    Driver run =
+        moved(
+            before,
+            Flows.chain(
+                    old()
+                        .version(2)
+                        .migrate(1, m -> {})
+                        .ask("ask_city", q -> q.question("city", "City?"))
+                        .ask("ask_size", q -> q.question("size", "Size?"))
+                        .ask("ask_mail", MigrationTest::mail)
+                        .waitFor("wait", "go"),
+                    "ask_city",
+                    "ask_size",
+                    "ask_mail",
+                    "wait")
+                .compile());
+
+    assertThat(run.reset("size", "2")).isInstanceOf(Outcome.Waiting.class);
+    assertThat(Driver.code(run.proceed("mail", "other"))).isEqualTo("already_answered");
+    sameAgain(run);
+  }
+
+  @Test
+  void whatABranchAnsweredStandsWhereAnotherNodeOfTheBranchAsksForIt() {
+    Driver before = started(branching(old(), false), "city", "Ulm", "mail", "a@b.c");
+    Driver run = moved(before, branching(old().version(2).migrate(1, m -> {}), true));
+
+    assertThat(Driver.code(run.proceed("mail", "other"))).isEqualTo("already_answered");
+    assertThat(run.reset("mail", "x@y.z")).isInstanceOf(Outcome.Waiting.class);
+    assertThat(run.state.branches().values().stream().map(b -> b.memory().data().path("log")))
+        .contains(Json.tree("to x@y.z"));
+    sameAgain(run);
+  }
+
+  /** Asks for the city and the mail in a branch that then waits, beside another that waits, too. */
+  private static Flow<Old> branching(FlowBuilder<Old> flow, boolean split) {
+    flow.act("begin", run -> {})
+        .act("note", run -> run.set("log", "to " + run.state().mail()))
+        .waitFor("hold", "go")
+        .waitFor("other", "further")
+        .edge(START, "begin")
+        .fork("begin", f -> f.branch("ask_city").branch("other").join(END))
+        .edge("note", "hold")
+        .edge("hold", END)
+        .edge("other", END);
+    return split
+        ? flow.ask("ask_city", q -> q.question("city", "City?"))
+            .ask("ask_mail", MigrationTest::mail)
+            .edge("ask_city", "ask_mail")
+            .edge("ask_mail", "note")
+            .compile()
+        : flow.ask("ask_city", q -> mail(q.question("city", "City?")))
+            .edge("ask_city", "note")
+            .compile();
+  }
+
+  record Guests(List<String> people) {}
+
+  record Visit(String country, @Computed @Nullable String log, String mail) {}
+
+  /** Asks each guest for a country and a mail, and then waits. */
+  private static Flow<Guests> visits(int version, boolean split) {
+    FlowBuilder<Visit> visit =
+        Flow.of("visit", Visit.class).description("Asks a guest.").waitFor("hold", "go");
+    if (split) {
+      visit
+          .ask("ask_country", q -> q.question("country", "Country?"))
+          .ask("ask_mail", q -> q.question("mail", "Mail?"));
+      Flows.chain(visit, "ask_country", "ask_mail", "hold");
+    } else {
+      visit.ask("ask_country", q -> q.question("country", "Country?").question("mail", "Mail?"));
+      Flows.chain(visit, "ask_country", "hold");
+    }
+    FlowBuilder<Guests> guests =
+        Flow.of("order", Guests.class).description("Asks guests.").version(version);
+    if (version > 1) {
+      guests.migrate(1, m -> {});
+    }
+    return Flows.chain(
+            guests
+                .ask("ask_people", q -> q.question("people", "Who?"))
+                .<Visit, String>forEach(
+                    "each", visit.compile(), o -> o.items(Guests::people).atMost(3)),
+            "ask_people",
+            "each")
+        .compile();
+  }
+
+  @Test
+  void anAnswerOfAnItemCountsWhereTheItemIsAndStandsWhereItHasPassed() {
+    Driver before = started(visits(1, false), "people", List.of("Ann", "Bob"));
+    before.proceed("each.0.country", "Italy", "each.0.mail", "a@b.c", "each.1.mail", "b@b.c");
+    Driver run = new Driver(visits(2, true));
+    run.takeOver(before);
+
+    assertThat(run.state.branch("each#1:0").memory().left()).containsKey("each/ask_mail");
+    assertThat(run.state.branch("each#1:1").memory().left()).doesNotContainKey("each/ask_mail");
+    assertThat(Driver.code(run.proceed("each.0.mail", "other"))).isEqualTo("already_answered");
+    assertThat(run.proceed("each.1.country", "Norway")).isInstanceOf(Outcome.Waiting.class);
+    assertThat(run.state.places())
+        .containsKey(Place.parse("each#1:0|each/hold#1"))
+        .containsKey(Place.parse("each#1:1|each/hold#1"));
+    sameAgain(run);
+  }
+
+  @Test
+  void aMigrationOfAnEarlierReleaseMeansWhatItMeantThen() {
+    Driver before = started(contacts(old(), Mail.WITH_CITY, false), "city", "Ulm", "mail", "a@b.c");
+    Driver run = moved(before, moving(Mail.AFTER_CITY, false));
+    run.entries.replaceAll(e -> new Driver.Entry(e.seq(), e.at(), earlier(e.events()), e.input()));
+    List<Event> events = run.entries.stream().flatMap(e -> e.events().stream()).toList();
+
+    assertThat(run.journal).isNotEqualTo(events);
+    run.state = Driver.fold(events);
+    assertThat(run.state.memory("").left()).doesNotContainKey("ask_mail");
+    run.proceed("mail", "other");
+    assertThat(run.state.data().path("mail").asText()).isEqualTo("other");
+    Replay.of(run.program.flow(), RunJournal.of("order", run.state.runId(), journal(run)))
+        .requireSame();
+  }
+
+  private static List<Event> earlier(List<Event> events) {
+    return events.stream()
+        .map(e -> e instanceof Event.Migrated migrated ? migrated.relocating(null) : e)
+        .toList();
+  }
+
   // --- waits ----------------------------------------------------------------------------------
 
   private static FlowBuilder<Old> patient(FlowBuilder<Old> flow, int days) {

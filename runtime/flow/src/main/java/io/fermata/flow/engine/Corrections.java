@@ -35,8 +35,8 @@ final class Corrections {
    * New visits to the earliest steps that asked for one of the fields, one in each branch that is
    * concerned. To a fork whose branches have joined, for a field that was asked in one of them. To
    * START for a field that no node asks for, as any node may have read it, and where the way back
-   * to the node is no longer known, after a correction within a loop. Empty if every field is still
-   * to be asked.
+   * to the node is not known, after a correction within a loop or where a migration moved its
+   * question. Empty if every field is still to be asked.
    */
   List<Event.Back> goBackTo(Set<String> fields) {
     Map<String, Found> byBranch = new LinkedHashMap<>();

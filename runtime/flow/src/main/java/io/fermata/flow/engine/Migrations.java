@@ -81,6 +81,11 @@ final class Migrations {
       events.add(migrated);
     }
     requireFits(run, state, limits);
+    List<Event.Relocated> relocated = Relocations.of(flow.graph(), state);
+    if (!relocated.isEmpty()) {
+      int last = events.size() - 1;
+      events.set(last, ((Event.Migrated) events.get(last)).relocating(relocated));
+    }
     return events;
   }
 

@@ -437,6 +437,7 @@ public sealed interface Event extends Fact {
    * @param fields the new names of fields, by their old ones
    * @param rewrites what else has changed in the state, by the old names of places
    * @param places where the run continues, for each place where it was
+   * @param relocated the answers that other nodes ask for than those that got them; null for none
    */
   record Migrated(
       int from,
@@ -446,8 +447,34 @@ public sealed interface Event extends Fact {
       Map<String, String> fields,
       List<Rewrite> rewrites,
       List<Carried> places,
-      long at)
-      implements Event {}
+      long at,
+      @Nullable List<Relocated> relocated)
+      implements Event {
+    public Migrated(
+        int from,
+        int to,
+        String fingerprint,
+        Map<String, String> nodes,
+        Map<String, String> fields,
+        List<Rewrite> rewrites,
+        List<Carried> places,
+        long at) {
+      this(from, to, fingerprint, nodes, fields, rewrites, places, at, null);
+    }
+
+    /** The same with other relocated answers. */
+    public Migrated relocating(@Nullable List<Relocated> others) {
+      return new Migrated(from, to, fingerprint, nodes, fields, rewrites, places, at, others);
+    }
+  }
+
+  /**
+   * A node that asks for an answer that another one got: it counts as left when that was accepted.
+   * All names are new ones.
+   *
+   * @param checkpoint of what the branch knew there; null of what it knows
+   */
+  record Relocated(String branch, @Nullable String checkpoint, String node, String field) {}
 
   /**
    * What has changed in one of the states that a run keeps: in what a branch knows, or knew at a

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 /** What each event means for the state. */
 public final class Fold {
   private static final long REST_MILLIS = 1_000;
+  private static final String FORKS = ">";
 
   private static final Cases<Draft, Event> EVENTS =
       Cases.<Draft, Event>of(Event.class)
@@ -445,7 +446,12 @@ public final class Fold {
 
   /** What the moment before a fork is called among the checkpoints. */
   public static String forkPoint(String node) {
-    return node + ">";
+    return node + FORKS;
+  }
+
+  /** The node of a checkpoint. */
+  public static String checkpointNode(String name) {
+    return name.endsWith(FORKS) ? name.substring(0, name.length() - FORKS.length()) : name;
   }
 
   private static void arrived(Draft state, Event.Arrived e) {

@@ -96,7 +96,7 @@ final class MigrationFold {
                     names.checkpoint(step),
                     new Branch.Checkpoint(
                         known.tick(),
-                        memory(known.memory(), writes(name, step, null)),
+                        relocated(name, step, memory(known.memory(), writes(name, step, null))),
                         keys(known.passes(), names::node))));
     Set<String> touched = new LinkedHashSet<>();
     branch.touched().forEach(path -> touched.add(names.field(path)));
@@ -105,7 +105,7 @@ final class MigrationFold {
       writes.forEach(write -> touched.add(write.path()));
     }
     return new Branch(
-        memory(branch.memory(), writes),
+        relocated(name, null, memory(branch.memory(), writes)),
         keys(branch.visits(), names::node),
         keys(branch.passes(), names::node),
         entered,
@@ -156,6 +156,22 @@ final class MigrationFold {
         written,
         keys(memory.left(), names::node),
         0);
+  }
+
+  private StateMemory relocated(String name, @Nullable String step, StateMemory memory) {
+    List<Event.Relocated> all = event.relocated();
+    if (all == null) {
+      return memory;
+    }
+    String branch = names.branch(name);
+    String checkpoint = step == null ? null : names.checkpoint(step);
+    StateMemory relocated = memory;
+    for (Event.Relocated one : all) {
+      if (one.branch().equals(branch) && Objects.equals(one.checkpoint(), checkpoint)) {
+        relocated = relocated.relocate(one.node(), one.field());
+      }
+    }
+    return relocated;
   }
 
   /**

@@ -105,10 +105,8 @@ public record Renaming(Map<String, String> nodes, Map<String, String> fields) {
 
   /** The name of a checkpoint: that of a node, or of the moment before it forked. */
   String checkpoint(String name) {
-    String fork = Fold.forkPoint("");
-    return name.endsWith(fork)
-        ? Fold.forkPoint(node(name.substring(0, name.length() - fork.length())))
-        : node(name);
+    String node = Fold.checkpointNode(name);
+    return node(node) + name.substring(node.length());
   }
 
   /** The new name of a place. */

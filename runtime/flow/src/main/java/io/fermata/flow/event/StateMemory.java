@@ -265,6 +265,11 @@ public record StateMemory(
         data, answers, accepted, written, PersistentMap.with(left, node, tick), bytes);
   }
 
+  /** A node asks for what others asked for before: it counts as left when that was accepted. */
+  StateMemory relocate(String node, String field) {
+    return leave(node, Math.max(left.getOrDefault(node, 0L), accepted(field)));
+  }
+
   StateMemory accept(String field, long tick) {
     return new StateMemory(
         data, answers, PersistentMap.with(accepted, field, tick), written, left, bytes);
@@ -288,6 +293,21 @@ public record StateMemory(
     }
     long since = last(written, field);
     return since > left.getOrDefault(node, 0L) ? Long.valueOf(since) : null;
+  }
+
+  /**
+   * When an answer to a field, or to what it is or has part of, was last accepted; 0 for never.
+   *
+   * @param field with {@code *} for any item of a list
+   */
+  public long accepted(String field) {
+    long last = 0;
+    for (Map.Entry<String, Long> entry : accepted.entrySet()) {
+      if (entry.getValue() > last && Paths.like(field, entry.getKey())) {
+        last = entry.getValue();
+      }
+    }
+    return last;
   }
 
   /** Whether an answer is known here whose question has not accepted it yet. */

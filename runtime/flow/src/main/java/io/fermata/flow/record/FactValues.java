@@ -23,7 +23,7 @@ public final class FactValues {
       names(
           "e place from to undo done acknowledged recipients branch checkpoint label merged dropped",
           "targets nodes fields places scope kept end field path reads what op tool signal left",
-          "schema fingerprint code resume status source verb cause progression recorder");
+          "schema fingerprint code resume status source verb cause progression recorder relocated");
 
   /** What holds values by the paths of their fields. */
   private static final Set<String> BY_PATH = names("sets input corrected values read");

@@ -187,6 +187,18 @@ class VersionAndEventsJsonTest {
                     PLACE, PLACE, false, false, 9L, new PlaceState.Reminder(1, 8L, 0)),
                 new Event.Carried(PLACE, PLACE, true, true, null, null)),
             8),
+        new Event.Migrated(
+            1,
+            2,
+            "f00",
+            Map.of(),
+            Map.of(),
+            List.of(),
+            List.of(),
+            8,
+            List.of(
+                new Event.Relocated("", null, "ask_it", "b"),
+                new Event.Relocated("ask_it#2:0", "ask_it", "ask_it", "b"))),
         new Event.ForkedFrom(
             new ForkOrigin("quote", "run-1", 7, 6, ForkOrigin.Mode.SANDBOX, "ops"),
             List.of(

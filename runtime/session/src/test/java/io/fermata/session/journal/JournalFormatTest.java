@@ -121,7 +121,8 @@ class JournalFormatTest {
                     true,
                     8L,
                     new PlaceState.Reminder(1, 7L, 0))),
-            8),
+            8,
+            List.of(new Event.Relocated("", "pay", "settle", "email"))),
         new Event.ForkedFrom(
             new ForkOrigin("quote", "run-0", 7, 6, ForkOrigin.Mode.REPLAY_EFFECTS, "ops"),
             List.of(
