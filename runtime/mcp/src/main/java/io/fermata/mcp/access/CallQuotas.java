@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
-/** Limits the calls of each principal, per second and in flight. */
+/** Limits the calls of each principal, per second and in flight, and their arriving bodies. */
 public final class CallQuotas {
   /** The number of buckets from which on idle ones are evicted. */
   private static final int EVICTION_THRESHOLD = 10_000;
@@ -16,12 +16,14 @@ public final class CallQuotas {
   private final PrincipalLimits limits;
   private final LongSupplier nanos;
   private final PrincipalCounts inFlight;
+  private final PrincipalCounts arriving;
   private final Map<String, TokenBucket> buckets = new ConcurrentHashMap<>();
 
   public CallQuotas(PrincipalLimits limits, LongSupplier nanos) {
     this.limits = limits;
     this.nanos = nanos;
     this.inFlight = new PrincipalCounts(limits.callsInFlight());
+    this.arriving = new PrincipalCounts(limits.arrivingBytes());
   }
 
   public PrincipalLimits limits() {
@@ -61,6 +63,11 @@ public final class CallQuotas {
     }
     return buckets.computeIfAbsent(
         principal, who -> new TokenBucket(limits.burst(), limits.callsPerSecond(), now));
+  }
+
+  /** The body of a request of a principal, of which nothing has arrived yet. */
+  public ArrivingBody arriving(String principal) {
+    return new ArrivingBody(arriving, principal);
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.fermata.mcp.http;
 
+import io.fermata.mcp.access.ArrivingBody;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.Authenticator;
 import io.fermata.mcp.access.CallQuotas;
@@ -266,8 +267,7 @@ public final class HttpVerticle extends VerticleBase {
       Function<RpcException, Response> refusing) {
     if (request.method().equals(HttpMethod.GET)) {
       Response metadata = resource.metadata();
-      RequestExchange.answer(
-          request, body -> CompletableFuture.completedFuture(metadata), refusing);
+      RequestExchange.answer(request, () -> CompletableFuture.completedFuture(metadata), refusing);
     } else {
       request.response().putHeader(HttpHeaders.ALLOW, "GET");
       RequestExchange.refuse(
@@ -305,7 +305,7 @@ public final class HttpVerticle extends VerticleBase {
         (known, failure) ->
             context.runOnContext(
                 home -> {
-                  if (!request.response().closed()) {
+                  if (open.containsKey(request.connection())) {
                     admit(request, route, refusing, caller);
                     request.resume();
                   }
@@ -318,13 +318,15 @@ public final class HttpVerticle extends VerticleBase {
       Function<RpcException, Response> refusing,
       CompletableFuture<AuthenticatedCaller> known) {
     AuthenticatedCaller caller;
+    ArrivingBody arriving;
     String principal = null;
     try {
       caller = known.join();
       principal = caller.principal();
       access.authenticator().admitted(caller);
       access.quotas().countArrivals(caller.principal(), 1);
-      admitted(request, caller.principal());
+      arriving = access.quotas().arriving(caller.principal());
+      admitted(request, caller.principal(), arriving);
     } catch (RpcException refusal) {
       refuse(request, principal, refusal, refusing);
       return;
@@ -337,20 +339,21 @@ public final class HttpVerticle extends VerticleBase {
     } else if (route != null) {
       RequestExchange.answer(
           request,
+          arriving,
           body -> {
             arrived(request);
             return inside(route, request, caller, body);
           },
           refusing);
     } else {
-      authenticated(request, caller);
+      authenticated(request, caller, arriving);
     }
   }
 
-  private void admitted(HttpServerRequest request, String principal) {
+  private void admitted(HttpServerRequest request, String principal, ArrivingBody arriving) {
     OpenConnection connection = open.get(request.connection());
     if (connection != null) {
-      connection.admit(principal);
+      connection.admit(principal, arriving);
     }
   }
 
@@ -370,9 +373,10 @@ public final class HttpVerticle extends VerticleBase {
     return RpcException.internal();
   }
 
-  private void authenticated(HttpServerRequest request, AuthenticatedCaller caller) {
+  private void authenticated(
+      HttpServerRequest request, AuthenticatedCaller caller, ArrivingBody arriving) {
     if (request.method().equals(HttpMethod.POST)) {
-      post(request, caller);
+      post(request, caller, arriving);
     } else if (modern(request)) {
       refuse(request, RequestExchange.notPosted(request, "Send messages with POST."));
     } else {
@@ -381,7 +385,7 @@ public final class HttpVerticle extends VerticleBase {
     }
   }
 
-  private void post(HttpServerRequest request, AuthenticatedCaller caller) {
+  private void post(HttpServerRequest request, AuthenticatedCaller caller, ArrivingBody arriving) {
     if (!MediaTypes.isJson(request.getHeader(HttpHeaders.CONTENT_TYPE))) {
       refuse(
           request, RpcException.http(415, "The Content-Type must be application/json, in UTF-8."));
@@ -399,7 +403,8 @@ public final class HttpVerticle extends VerticleBase {
                   legacy.log(request, caller),
                   cancels ? Duration.ZERO : legacy.grace())
               : null;
-      RequestExchange.answer(request, () -> arrived(request), protocol, caller, stream, cancels);
+      RequestExchange.answer(
+          request, arriving, () -> arrived(request), protocol, caller, stream, cancels);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.fermata.mcp.http;
 
+import io.fermata.mcp.access.ArrivingBody;
 import io.netty.util.NetUtil;
 import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpServerRequest;
@@ -13,6 +14,7 @@ final class OpenConnection {
   static final class Exchange {
     private final HttpServerRequest request;
     private volatile @Nullable String principal;
+    private volatile @Nullable ArrivingBody body;
     private volatile boolean arrived;
     private volatile boolean ended;
 
@@ -23,6 +25,13 @@ final class OpenConnection {
     /** Its caller; null if it is not authenticated. */
     @Nullable String principal() {
       return principal;
+    }
+
+    private void endBody() {
+      ArrivingBody arriving = body;
+      if (arriving != null) {
+        arriving.end();
+      }
     }
   }
 
@@ -90,6 +99,7 @@ final class OpenConnection {
 
   /** A response has ended; the next request may have begun before. */
   void end(Exchange exchange, long now) {
+    exchange.endBody();
     exchange.ended = true;
     usedAt = now;
   }
@@ -101,13 +111,23 @@ final class OpenConnection {
 
   /** The client has gone. */
   void gone() {
+    Exchange exchange = latest;
+    if (exchange != null) {
+      exchange.endBody();
+    }
     onGone.run();
   }
 
-  /** The caller of the latest request is authenticated. */
-  void admit(String caller) {
+  /**
+   * The caller of the latest request is authenticated.
+   *
+   * @param arriving its body, which no longer counts once the response has ended or the client has
+   *     gone
+   */
+  void admit(String caller, ArrivingBody arriving) {
     Exchange exchange = latest;
     if (exchange != null) {
+      exchange.body = arriving;
       exchange.principal = caller;
     }
   }

@@ -82,7 +82,7 @@ public final class OperationsEndpoints {
     }
     RequestExchange.answer(
         request,
-        body -> {
+        () -> {
           arrived.run();
           return answer(request.path());
         },

@@ -1,6 +1,7 @@
 package io.fermata.mcp.http;
 
 import com.fasterxml.jackson.databind.node.MissingNode;
+import io.fermata.mcp.access.ArrivingBody;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.dispatch.McpDispatcher;
 import io.fermata.mcp.protocol.MessageSource;
@@ -20,6 +21,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,6 +45,9 @@ public final class RequestExchange {
   /** The only context in which the response may be touched. */
   private final Context context = Objects.requireNonNull(Vertx.currentContext());
 
+  /** What counts the body for its principal; null if the body is discarded. */
+  private final @Nullable ArrivingBody counted;
+
   private @Nullable RpcException refusal;
 
   /** The body so far: the only chunk, as most bodies have, or a buffer of several. */
@@ -53,11 +58,13 @@ public final class RequestExchange {
 
   private RequestExchange(
       HttpServerRequest request,
+      @Nullable ArrivingBody counted,
       @Nullable SseResponse stream,
       Function<byte[], CompletionStage<Response>> answering,
       Function<RpcException, Response> refusing,
       @Nullable RpcException refusal) {
     this.request = request;
+    this.counted = counted;
     this.stream = stream;
     this.answering = answering;
     this.refusing = refusing;
@@ -67,12 +74,14 @@ public final class RequestExchange {
   /**
    * Answers an MCP request.
    *
+   * @param body counts the body for the caller
    * @param arrived called as soon as the body is there
    * @param stream what the response may become; null if the client accepts plain JSON only
    * @param cancels whether the client cancels what it has asked for by disconnecting
    */
   static void answer(
       HttpServerRequest request,
+      ArrivingBody body,
       Runnable arrived,
       McpDispatcher protocol,
       AuthenticatedCaller caller,
@@ -82,6 +91,7 @@ public final class RequestExchange {
     CompletionStage<?> gone = cancels ? gone(request, progress) : null;
     new RequestExchange(
             request,
+            body,
             stream,
             bytes -> {
               arrived.run();
@@ -95,21 +105,41 @@ public final class RequestExchange {
   /**
    * Answers a request.
    *
+   * @param body counts the body for the caller
    * @param answering takes the body; its stage never fails
    * @param refusing converts a refusal to a response
    */
-  public static void answer(
+  static void answer(
       HttpServerRequest request,
+      ArrivingBody body,
       Function<byte[], CompletionStage<Response>> answering,
       Function<RpcException, Response> refusing) {
-    new RequestExchange(request, null, answering, refusing, null).begin();
+    new RequestExchange(request, body, null, answering, refusing, null).begin();
+  }
+
+  /**
+   * Answers a request whose body, if it has one, is discarded.
+   *
+   * @param answering its stage never fails
+   * @param refusing converts a refusal to a response
+   */
+  static void answer(
+      HttpServerRequest request,
+      Supplier<CompletionStage<Response>> answering,
+      Function<RpcException, Response> refusing) {
+    new RequestExchange(request, null, null, none -> answering.get(), refusing, null).begin();
   }
 
   /** Rejects a request such that its sender can read the response. */
   public static void refuse(
       HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
     new RequestExchange(
-            request, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal)
+            request,
+            null,
+            null,
+            bytes -> CompletableFuture.failedFuture(refusal),
+            refusing,
+            refusal)
         .begin();
   }
 
@@ -121,7 +151,7 @@ public final class RequestExchange {
     RpcException late =
         RpcException.http(408, "The body did not arrive in time: send it faster, or less of it.");
     new RequestExchange(
-            request, null, bytes -> CompletableFuture.failedFuture(late), refusing, late)
+            request, null, null, bytes -> CompletableFuture.failedFuture(late), refusing, late)
         .rejectEarly(late);
   }
 
@@ -164,18 +194,27 @@ public final class RequestExchange {
 
   private void take(Buffer chunk) {
     received += chunk.length();
-    if (refusal == null && received > JsonRpcCodec.MAX_BYTES) {
-      refusal = tooLong();
-      body = null;
+    if (refusal != null) {
+      if (received > HttpLimits.MAX_DISCARDED) {
+        rejectEarly(refusal);
+      }
+      return;
     }
-    if (refusal == null) {
+    try {
       keep(chunk);
-    } else if (received > HttpLimits.MAX_DISCARDED) {
-      rejectEarly(refusal);
+    } catch (RpcException excessive) {
+      refusal = excessive;
+      forget();
     }
   }
 
   private void keep(Buffer chunk) {
+    if (received > JsonRpcCodec.MAX_BYTES) {
+      throw tooLong();
+    } else if (counted == null) {
+      return;
+    }
+    counted.add(chunk.length());
     if (body == null) {
       body = chunk;
     } else if (gathering) {
@@ -183,6 +222,13 @@ public final class RequestExchange {
     } else {
       body = Buffer.buffer(4 * chunk.length()).appendBuffer(body).appendBuffer(chunk);
       gathering = true;
+    }
+  }
+
+  private void forget() {
+    body = null;
+    if (counted != null) {
+      counted.end();
     }
   }
 
@@ -197,7 +243,7 @@ public final class RequestExchange {
       return;
     }
     byte[] bytes = body == null ? new byte[0] : body.getBytes();
-    body = null;
+    forget();
     answering
         .apply(bytes)
         .whenComplete(

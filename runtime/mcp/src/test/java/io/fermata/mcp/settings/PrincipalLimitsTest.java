@@ -1,10 +1,12 @@
 package io.fermata.mcp.settings;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
+import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.Wired;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.call.RequestStates;
@@ -17,6 +19,10 @@ import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.TestHandles;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -33,15 +39,25 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The limits of one principal, which do not affect the others. */
 @Timeout(60)
 class PrincipalLimitsTest {
+  /** A message of 60,000 bytes and more. */
+  private static final String LARGE =
+      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"text\":\"%s\"}}"
+          .formatted("x".repeat(60_000));
+
+  private static final int LAST = LARGE.charAt(LARGE.length() - 1);
+
   private final FakeHost host = new FakeHost();
 
   private McpServer server(UnaryOperator<PrincipalLimits> limits) {
+    return builder(limits).start();
+  }
+
+  private McpServerBuilder builder(UnaryOperator<PrincipalLimits> limits) {
     return McpServer.serving(host)
         .port(0)
         .apiKey("ann", "key-of-ann")
         .apiKey("bob", "key-of-bob")
-        .perPrincipal(limits.apply(PrincipalLimits.DEFAULT))
-        .start();
+        .perPrincipal(limits.apply(PrincipalLimits.DEFAULT));
   }
 
   private static Wired of(McpServer server, String who) {
@@ -188,6 +204,85 @@ class PrincipalLimitsTest {
     }
   }
 
+  @Test
+  void bodiesThatAreArrivingCountForTheirPrincipalUntilTheyAreThere() throws Exception {
+    try (McpServer server = server(limits -> limits.arrivingBytes(100_000));
+        Socket arriving = arriving(server)) {
+      assertThat(refused(server).raw().headers().firstValue("Retry-After")).hasValue("1");
+      assertThat(of(server, "ann").request("ping", "").status()).isEqualTo(200);
+      assertThat(of(server, "bob").send(LARGE).status()).isEqualTo(200);
+
+      arriving.getOutputStream().write(LAST);
+      assertThat(status(arriving)).isEqualTo("HTTP/1.1 200");
+      assertThat(of(server, "ann").send(LARGE).status()).isEqualTo(200);
+    }
+  }
+
+  @Test
+  void aBodyThatNeverArrivesCountsUntilItsConnectionIsClosed() throws Exception {
+    try (McpServer server = server(limits -> limits.arrivingBytes(100_000))) {
+      Socket arriving = arriving(server);
+      refused(server);
+
+      arriving.close();
+      while (of(server, "ann").send(LARGE).status() == 429) {
+        Thread.onSpinWait();
+      }
+      assertThat(of(server, "ann").send(LARGE).status()).isEqualTo(200);
+    }
+  }
+
+  @Test
+  void aBodyThatArrivesTooSlowlyCountsUntilItIsRefused() throws Exception {
+    try (McpServer server =
+            builder(limits -> limits.arrivingBytes(100_000))
+                .requestTimeout(Duration.ofSeconds(2))
+                .start();
+        Socket arriving = arriving(server)) {
+      refused(server);
+
+      assertThat(status(arriving)).isEqualTo("HTTP/1.1 408");
+      while (of(server, "ann").send(LARGE).status() == 429) {
+        Thread.onSpinWait();
+      }
+      assertThat(of(server, "ann").send(LARGE).status()).isEqualTo(200);
+    }
+  }
+
+  /** A request of ann that lacks the last byte of its body. */
+  private static Socket arriving(McpServer server) throws IOException {
+    Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
+    String head =
+        """
+        POST /mcp HTTP/1.1\r
+        Host: localhost\r
+        Authorization: Bearer key-of-ann\r
+        Accept: application/json\r
+        Content-Type: application/json\r
+        Content-Length: %d\r
+        \r
+        """
+            .formatted(LARGE.length());
+    socket
+        .getOutputStream()
+        .write((head + LARGE).getBytes(UTF_8), 0, head.length() + LARGE.length() - 1);
+    return socket;
+  }
+
+  /** The refusal of a second body of ann, once the first has arrived as far as it was sent. */
+  private static Wired.Said refused(McpServer server) {
+    Wired.Said said;
+    do {
+      said = of(server, "ann").send(LARGE);
+    } while (said.status() != 429);
+    assertThat(said.message()).contains("100000 bytes");
+    return said;
+  }
+
+  private static String status(Socket socket) throws IOException {
+    return new String(socket.getInputStream().readNBytes("HTTP/1.1 200".length()), UTF_8);
+  }
+
   private static String call(int id, String tool) {
     return "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\"}}"
         .formatted(id, tool);
@@ -250,6 +345,8 @@ class PrincipalLimitsTest {
         .hasMessageContaining("burst");
     assertThatThrownBy(() -> PrincipalLimits.DEFAULT.callsInFlight(0))
         .hasMessageContaining("callsInFlight");
+    assertThatThrownBy(() -> PrincipalLimits.DEFAULT.arrivingBytes(0))
+        .hasMessageContaining("arrivingBytes");
     assertThatThrownBy(() -> PrincipalLimits.DEFAULT.openQuestions(0))
         .hasMessageContaining("openQuestions");
     assertThatThrownBy(() -> PrincipalLimits.DEFAULT.sessions(0)).hasMessageContaining("sessions");

@@ -1,0 +1,38 @@
+package io.fermata.mcp.access;
+
+import io.fermata.mcp.rpc.RpcException;
+
+/**
+ * How much of the body of one request has arrived, counted for its principal until all of it has,
+ * or never will. Not thread-safe.
+ */
+public final class ArrivingBody {
+  private final PrincipalCounts counts;
+  private final String principal;
+  private int bytes;
+
+  ArrivingBody(PrincipalCounts counts, String principal) {
+    this.counts = counts;
+    this.principal = principal;
+  }
+
+  /**
+   * Counts another piece.
+   *
+   * @throws RpcException if too much of the principal's bodies has arrived already
+   */
+  public void add(int length) {
+    if (!counts.tryEnter(principal, length)) {
+      throw RpcException.tooManyCalls(
+          "Bodies of %d bytes are arriving already: wait for one to end.".formatted(counts.max()),
+          1);
+    }
+    bytes += length;
+  }
+
+  /** It arrives no longer; its bytes count no longer, however often this is called. */
+  public void end() {
+    counts.leave(principal, bytes);
+    bytes = 0;
+  }
+}
