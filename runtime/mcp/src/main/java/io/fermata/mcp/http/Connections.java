@@ -22,6 +22,10 @@ import org.slf4j.LoggerFactory;
  * there is none, one whose request is still arriving. If there is neither, the new connection is
  * kept in a reserve. There health and metrics are served, and other requests only once there is
  * room.
+ *
+ * <p>A connection that is replaced counts until it is closed, which its client delays by not
+ * reading. Some of these may exceed the bounds, so that a new connection need not wait for one to
+ * be closed.
  */
 public final class Connections {
   private record Evicted(OpenConnection connection, String why) {}
@@ -43,7 +47,7 @@ public final class Connections {
     this.log = new RateLimitedLog(LoggerFactory.getLogger(Connections.class), nanos);
   }
 
-  /** How many connections are open. */
+  /** How many connections are open, with those that were replaced. */
   public synchronized int count() {
     return open.size() + reserve.size();
   }
@@ -52,17 +56,22 @@ public final class Connections {
     List<Evicted> evicted = new ArrayList<>();
     synchronized (this) {
       if (!makeRoom(connection, evicted)) {
-        if (reserve.size() >= HttpLimits.RESERVE) {
-          evict(
-              leastUsed(reserve, any -> true),
-              "the reserve for health and metrics is full",
-              evicted);
-        }
-        reserve.add(connection);
-        connection.reserve(true);
+        addToReserve(connection, evicted);
       }
     }
     evicted.forEach(this::close);
+  }
+
+  private void addToReserve(OpenConnection connection, List<Evicted> evicted) {
+    String why = "the reserve for health and metrics is full";
+    if (reserve.size() >= HttpLimits.RESERVE) {
+      evict(leastUsed(reserve, any -> true), why, evicted);
+    }
+    reserve.add(connection);
+    connection.reserve(true);
+    if (reserve.size() > HttpLimits.RESERVE + HttpLimits.CLOSING) {
+      evict(connection, why, evicted);
+    }
   }
 
   synchronized void closed(OpenConnection connection) {
@@ -113,15 +122,20 @@ public final class Connections {
 
   private boolean makeRoom(OpenConnection connection, List<Evicted> evicted) {
     String network = connection.network();
-    if (perNetwork.getOrDefault(network, 0) >= limits.maxPerAddress()
-        && !evict(
-            leastUsed(other -> other.network().equals(network)),
-            "its address has maxConnectionsPerAddress connections",
-            evicted)) {
+    int ofNetwork = perNetwork.getOrDefault(network, 0);
+    if (ofNetwork >= limits.maxPerAddress()) {
+      if (!evict(
+          leastUsed(other -> other.network().equals(network)),
+          "its address has maxConnectionsPerAddress connections",
+          evicted)) {
+        return false;
+      }
+    } else if (open.size() >= limits.maxConnections()
+        && !evict(leastUsed(any -> true), "there are maxConnections", evicted)) {
       return false;
     }
-    if (open.size() >= limits.maxConnections()
-        && !evict(leastUsed(any -> true), "there are maxConnections", evicted)) {
+    if (ofNetwork - limits.maxPerAddress() >= HttpLimits.CLOSING
+        || open.size() - limits.maxConnections() >= HttpLimits.CLOSING) {
       return false;
     }
     open.add(connection);
@@ -139,7 +153,9 @@ public final class Connections {
       Set<OpenConnection> among, Predicate<OpenConnection> which) {
     OpenConnection least = null;
     for (OpenConnection each : among) {
-      if ((least == null || each.usedAt() - least.usedAt() < 0) && which.test(each)) {
+      if (!each.replaced()
+          && (least == null || each.usedAt() - least.usedAt() < 0)
+          && which.test(each)) {
         least = each;
       }
     }
@@ -150,7 +166,7 @@ public final class Connections {
     if (spare == null) {
       return false;
     }
-    closed(spare);
+    spare.replace();
     evicted.add(new Evicted(spare, why));
     return true;
   }
@@ -158,7 +174,7 @@ public final class Connections {
   /** Not under the lock: an event loop may wait for it while it holds that of a connection. */
   private void close(Evicted evicted) {
     OpenConnection spare = evicted.connection();
-    spare.connection().close();
+    spare.close();
     telemetry.refused(Refusal.REPLACED);
     log.warn(
         "A connection of {} without a call was closed for a new one: {}",

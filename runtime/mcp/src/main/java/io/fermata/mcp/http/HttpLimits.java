@@ -22,6 +22,9 @@ public record HttpLimits(
   /** The connections beyond the limit, on which only health and metrics are served. */
   static final int RESERVE = 64;
 
+  /** How many connections that were replaced may still be open, as their clients do not read. */
+  static final int CLOSING = 1_024;
+
   private static final Duration SHORTEST_IDLE = Duration.ofMillis(10);
   private static final Duration LONGEST_HEARTBEAT = Duration.ofSeconds(15);
 

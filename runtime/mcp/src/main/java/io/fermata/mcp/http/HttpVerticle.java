@@ -186,8 +186,9 @@ public final class HttpVerticle extends VerticleBase {
     boolean operators = operations.servesOperators(request.path());
     Function<RpcException, Response> refusing = refusing(request);
     OpenConnection connection = open.get(request.connection());
-    if (connection == null) {
-      // It is being closed.
+    if (connection == null || !connection.servesMore()) {
+      // It is being closed, and must become idle if its client does not read.
+      request.pause();
       return;
     }
     begin(connection, request, route);
@@ -305,7 +306,8 @@ public final class HttpVerticle extends VerticleBase {
         (known, failure) ->
             context.runOnContext(
                 home -> {
-                  if (open.containsKey(request.connection())) {
+                  OpenConnection connection = open.get(request.connection());
+                  if (connection != null && connection.servesMore()) {
                     admit(request, route, refusing, caller);
                     request.resume();
                   }

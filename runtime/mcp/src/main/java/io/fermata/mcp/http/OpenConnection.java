@@ -3,6 +3,7 @@ package io.fermata.mcp.http;
 import io.fermata.mcp.access.ArrivingBody;
 import io.netty.util.NetUtil;
 import io.vertx.core.http.HttpConnection;
+import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
 import java.util.HexFormat;
@@ -40,6 +41,8 @@ final class OpenConnection {
   private final String network;
   private volatile long usedAt;
   private volatile boolean reserved;
+  private volatile boolean replaced;
+  private volatile boolean ending;
   private volatile @Nullable Exchange latest;
   private volatile Runnable onGone = () -> {};
 
@@ -89,6 +92,32 @@ final class OpenConnection {
     reserved = now;
   }
 
+  /** Whether another connection has its place. */
+  boolean replaced() {
+    return replaced;
+  }
+
+  void replace() {
+    replaced = true;
+  }
+
+  /** Whether further requests are served, and not ignored because it is being closed. */
+  boolean servesMore() {
+    return !replaced && !ending;
+  }
+
+  /**
+   * Closes it once its client has read what it was answered. As nothing more is read from it, it is
+   * idle until then.
+   */
+  void close() {
+    Exchange exchange = latest;
+    if (exchange != null) {
+      exchange.request.pause();
+    }
+    connection.close();
+  }
+
   /** The headers of a request have arrived. */
   Exchange begin(HttpServerRequest begun, long now) {
     Exchange exchange = new Exchange(begun);
@@ -100,6 +129,9 @@ final class OpenConnection {
   /** A response has ended; the next request may have begun before. */
   void end(Exchange exchange, long now) {
     exchange.endBody();
+    if (exchange.request.response().headers().contains(HttpHeaders.CONNECTION, "close", true)) {
+      ending = true;
+    }
     exchange.ended = true;
     usedAt = now;
   }

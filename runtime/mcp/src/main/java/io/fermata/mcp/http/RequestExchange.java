@@ -328,6 +328,13 @@ public final class RequestExchange {
     }
     // Closing a connection with unread input at once would reset it, and the response could be
     // lost.
-    context.owner().setTimer(LINGER_MILLIS, late -> request.connection().close());
+    context
+        .owner()
+        .setTimer(
+            LINGER_MILLIS,
+            late -> {
+              request.pause();
+              request.connection().close();
+            });
   }
 }

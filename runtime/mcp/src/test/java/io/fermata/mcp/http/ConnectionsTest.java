@@ -14,10 +14,15 @@ import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.observe.Telemetry;
+import io.vertx.core.Future;
+import io.vertx.core.http.HttpConnection;
+import io.vertx.core.net.SocketAddress;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -28,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -44,13 +50,27 @@ import org.slf4j.LoggerFactory;
 class ConnectionsTest {
   private static final String NOOP = call("noop");
   private static final String PLAIN = call("plain");
+  private static final String LARGE = call("large");
   private static final String WORKING = call("working");
+
+  /** A connection whose client does not read, so that it stays open. */
+  private static final HttpConnection NEVER_CLOSED =
+      (HttpConnection)
+          Proxy.newProxyInstance(
+              HttpConnection.class.getClassLoader(),
+              new Class<?>[] {HttpConnection.class},
+              (proxy, method, arguments) ->
+                  method.getName().equals("remoteAddress")
+                      ? SocketAddress.inetSocketAddress(1, "127.0.0.1")
+                      : Future.succeededFuture());
 
   private final FakeHost host = new FakeHost();
   private final Map<Telemetry.Refusal, Integer> refusals = new ConcurrentHashMap<>();
   private final ManualTime time = new ManualTime();
   private final List<Socket> sockets = new ArrayList<>();
+  private final AtomicInteger answers = new AtomicInteger();
   private @Nullable McpServer server;
+  private Telemetry.@Nullable ServerGauges gauges;
 
   @AfterEach
   void stop() throws IOException {
@@ -66,12 +86,21 @@ class ConnectionsTest {
     return Objects.requireNonNull(server, "serve(…) comes first");
   }
 
+  private Telemetry.ServerGauges gauges() {
+    return Objects.requireNonNull(gauges, "serve(…) comes first");
+  }
+
   private void serve(UnaryOperator<McpServerBuilder> settings) {
     Telemetry telemetry =
         new Telemetry() {
           @Override
           public void refused(Refusal refusal) {
             refusals.merge(refusal, 1, Integer::sum);
+          }
+
+          @Override
+          public void opened(Gauged opened) {
+            gauges = (ServerGauges) opened;
           }
         };
     McpServerBuilder builder =
@@ -271,6 +300,104 @@ class ConnectionsTest {
 
   private static PrincipalLimits unlimited() {
     return PrincipalLimits.DEFAULT.callsPerSecond(Double.POSITIVE_INFINITY, 1_000_000);
+  }
+
+  @Test
+  void aReplacedConnectionThatIsNotReadCountsUntilItIsClosedAndServesNoFurtherCall()
+      throws Exception {
+    serve(builder -> builder.maxConnections(2).tool(large()));
+    Socket replaced = unread();
+    unread();
+    unread();
+    awaitReplaced(1);
+    assertThat(gauges().connections()).isEqualTo(3);
+
+    write(replaced, post(LARGE));
+    assertThat(closed(replaced)).isTrue();
+
+    assertThat(answers).hasValue(3);
+    while (gauges().connections() > 2) {
+      Thread.sleep(10);
+    }
+    assertThat(exchange(connect("127.0.0.1"), post(NOOP))).startsWith("HTTP/1.1 200");
+  }
+
+  @Test
+  void aReplacedConnectionThatIsNotReadIsClosedOnceItIsIdleWhateverItSends() throws Exception {
+    serve(builder -> builder.maxConnections(1).idleTimeout(Duration.ofSeconds(3)).tool(large()));
+    Socket replaced = unread();
+    unread();
+    awaitReplaced(1);
+
+    Thread trickle = trickle(replaced, post(LARGE));
+    trickle.join();
+
+    assertThat(answers).hasValue(2);
+    while (gauges().connections() > 0) {
+      Thread.sleep(10);
+    }
+  }
+
+  @Test
+  void aConnectionWhoseEndIsAnnouncedServesNoFurtherCall() throws Exception {
+    serve(builder -> builder.tool(large()));
+    Socket socket = connect("127.0.0.1");
+    String refused =
+        post(NOOP)
+            .replace("secret", "guess")
+            .replace("Transfer-Encoding", "Expect: 100-continue\r\nTransfer-Encoding");
+
+    assertThat(exchange(socket, refused + post(LARGE)))
+        .startsWith("HTTP/1.1 401")
+        .contains("connection: close");
+
+    assertThat(closed(socket)).isTrue();
+    assertThat(answers).hasValue(0);
+  }
+
+  @Test
+  void replacedConnectionsThatAreNotReadAreBounded() {
+    Connections connections =
+        new Connections(HttpLimits.DEFAULT.maxConnections(4), new Telemetry() {}, System::nanoTime);
+    List<OpenConnection> unread = new ArrayList<>();
+    for (int i = 0; i < 3_000; i++) {
+      OpenConnection next = new OpenConnection(NEVER_CLOSED, i);
+      connections.opened(next);
+      if (next.replaced()) {
+        // Nothing was written to it, so it is closed at once.
+        connections.closed(next);
+      } else {
+        unread.add(next);
+      }
+    }
+    assertThat(connections.count())
+        .isEqualTo(unread.size())
+        .isEqualTo(4 + HttpLimits.RESERVE + 2 * HttpLimits.CLOSING);
+
+    unread.forEach(connections::closed);
+
+    OpenConnection next = new OpenConnection(NEVER_CLOSED, 3_000);
+    connections.opened(next);
+    assertThat(connections.mayServe(next)).isTrue();
+    assertThat(connections.count()).isEqualTo(1);
+  }
+
+  /** A tool whose answer is larger than what the system keeps of a connection that is not read. */
+  private McpTool large() {
+    return McpTool.of("large", "Answers at length")
+        .callAtOnce(
+            call -> {
+              answers.incrementAndGet();
+              return McpResult.text("x".repeat(16_000_000));
+            });
+  }
+
+  /** A connection whose answer has begun and is not read. */
+  private Socket unread() throws IOException {
+    Socket socket = connect("127.0.0.1");
+    write(socket, post(LARGE));
+    assertThat(socket.getInputStream().read()).isEqualTo('H');
+    return socket;
   }
 
   @Test
@@ -545,9 +672,8 @@ class ConnectionsTest {
 
   private static boolean closed(Socket socket) throws IOException {
     try {
-      while (socket.getInputStream().read() >= 0) {
-        // The rest of a response.
-      }
+      // The rest of a response.
+      socket.getInputStream().transferTo(OutputStream.nullOutputStream());
       return true;
     } catch (SocketException reset) {
       return true;
