@@ -39,7 +39,7 @@ public sealed interface ToolOutcome {
   record Waiting(String waitsFor, @Nullable String until) implements ToolOutcome {}
 
   /**
-   * The flow continues by itself; fetch its outcome later.
+   * The flow continues by itself, or the host cannot reach or end it now; fetch its outcome later.
    *
    * @param code {@code still_working}, {@code busy} …
    */

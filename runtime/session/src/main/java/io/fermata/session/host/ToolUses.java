@@ -183,8 +183,15 @@ public final class ToolUses {
     }
     ToolOutcome outcome = outcome(body);
     return STOPPED.contains(code) && outcome instanceof ToolOutcome.Result
-        ? withdraw(use).thenApply(end -> end instanceof ToolOutcome.Undecided ? end : outcome)
+        ? withdraw(use).thenApply(end -> isTaken(end) ? outcome : end)
         : CompletableFuture.completedStage(outcome);
+  }
+
+  /** Whether a withdrawal was not refused: its run has ended, or ends by itself. */
+  private static boolean isTaken(ToolOutcome end) {
+    return end instanceof ToolOutcome.Result
+        || end instanceof ToolOutcome.Waiting
+        || (end instanceof ToolOutcome.Unfinished later && WORKING.contains(later.code()));
   }
 
   private static String code(ObjectNode body) {

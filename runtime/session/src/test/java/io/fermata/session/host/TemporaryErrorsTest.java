@@ -18,9 +18,11 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * What calls sessions for somebody else repeats a call that met a passing condition of the host.
@@ -50,6 +52,55 @@ class TemporaryErrorsTest {
   @EnumSource(names = {"INVALID_ARGUMENTS", "TOO_MANY_RUNS", "CALL_TOO_LARGE", "ERASED"})
   void anAgentDoesNotRepeatWhatWouldBeRefusedAgain(HostError error) {
     assertThat(outcome(error)).isInstanceOf(ToolOutcome.Refused.class);
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      names = {"BUSY", "OVERLOADED", "STORE_UNAVAILABLE", "MOVED", "ROLLING_OUT", "SHUTTING_DOWN"})
+  void aFailedUseThatCannotBeEndedNowIsFetchedLater(HostError error) {
+    assertThat(failed(ToolReply.refused(error)))
+        .isInstanceOfSatisfying(
+            ToolOutcome.Unfinished.class,
+            later -> assertThat(later.code()).isEqualTo(error.wireName()));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"key_missing", "version_changed"})
+  void aFailedUseThatOnlyAnotherHostCanEndSaysSo(String code) {
+    assertThat(failed(replying("error", code)))
+        .isInstanceOfSatisfying(
+            ToolOutcome.Refused.class, later -> assertThat(later.code()).isEqualTo(code));
+  }
+
+  @Test
+  void aFailedUseThatEndsSaysWhyItFailed() {
+    for (ToolReply ends :
+        List.of(
+            replying("error", "still_working"),
+            replying("waiting", null),
+            replying("complete", null),
+            replying("error", "run_cancelled"))) {
+      assertThat(failed(ends)).isEqualTo(new ToolOutcome.Result("No.", true));
+    }
+  }
+
+  /** The outcome of a use whose step failed, if its withdrawal gets a reply. */
+  private static ToolOutcome failed(ToolReply cancelled) {
+    return new ToolUses(
+            (call, progress) ->
+                replyOf(
+                    call.arguments().path("action").asText().equals("cancel")
+                        ? cancelled
+                        : replying("error", "step_failed")),
+            Map.of())
+        .again(USE)
+        .toCompletableFuture()
+        .join();
+  }
+
+  private static ToolReply replying(String status, @Nullable String code) {
+    return new ToolReply(
+        Json.object().put("status", status).put("code", code).put("error", "No."), Json.object());
   }
 
   private static ToolOutcome outcome(HostError error) {

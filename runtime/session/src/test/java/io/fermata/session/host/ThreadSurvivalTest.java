@@ -58,6 +58,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -316,6 +317,47 @@ class ThreadSurvivalTest {
       settled(host, id);
       assertThat(texts(host, id)).first().isEqualTo("Done.");
       assertThat(texts(host, id)).anyMatch(text -> text.contains("Heard."));
+    }
+  }
+
+  @Test
+  void aFlowThatFailsWhileItsHostClosesIsUndoneByTheNextHost() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    List<String> done = new CopyOnWriteArrayList<>();
+    FlowTool buy =
+        FlowTool.of(
+            "buy",
+            "Buys.",
+            Flow.of("buy", Case.class)
+                .description("Buys.")
+                .act("hold", run -> done.add("held"))
+                .act(
+                    "pay",
+                    run -> {
+                      begun.countDown();
+                      goOn.await();
+                      done.add("failed");
+                      throw new IllegalStateException("declined");
+                    })
+                .compensate("hold", run -> done.add("released"))
+                .edge(Flow.START, "hold")
+                .edge("hold", "pay")
+                .edge("pay", Flow.END)
+                .compile());
+    Agent agent = Agent.aiHuman("buyer", Prompt.of("p", calling("buy")).tools(buy));
+    Fermata first = host(agent);
+    String id = created(first, "buyer");
+    post(first, id, "go");
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+    CompletableFuture<Void> closing = CompletableFuture.runAsync(first::close);
+    eventually(() -> !now(first.health()).ready());
+    goOn.countDown();
+    now(closing);
+    try (Fermata host = host(agent)) {
+      settled(host, id);
+      assertThat(texts(host, id)).first().asString().contains("A step of the flow failed: pay.");
+      assertThat(done).containsExactly("held", "failed", "released");
     }
   }
 
