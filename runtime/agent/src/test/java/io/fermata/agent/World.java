@@ -48,6 +48,9 @@ public final class World implements Outside {
   /** Which budget of an ancestor is spent. */
   public @Nullable String overspent;
 
+  /** Whether the host has the flows. */
+  public boolean hasFlows = true;
+
   /** What a flow comes to when it is called. */
   public Function<ObjectNode, FlowOutcome> flow = arguments -> result("done");
 
@@ -140,6 +143,11 @@ public final class World implements Outside {
     begun.put(callKey, known);
     received = known;
     return CompletableFuture.completedFuture(known);
+  }
+
+  @Override
+  public boolean hasFlow(String name) {
+    return hasFlows;
   }
 
   @Override

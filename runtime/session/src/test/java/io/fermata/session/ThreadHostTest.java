@@ -58,6 +58,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -963,6 +964,50 @@ class ThreadHostTest {
       waits(host.threads(), id, "for signal dried");
       signal(host, "dried");
       TestHost.eventually(() -> lastOf(host.threads(), id).equals("{}"));
+    }
+  }
+
+  @Test
+  void aFlowWhoseToolIsMissingIsUndoneByTheReleaseThatHasItAgain() throws Exception {
+    List<String> done = new CopyOnWriteArrayList<>();
+    FlowTool paint =
+        paints(
+            flow ->
+                flow.act("mix", run -> done.add("mixed"))
+                    .waitFor("dry", "dried")
+                    .compensate("mix", run -> done.add("poured away"))
+                    .edge(START, "mix")
+                    .edge("mix", "dry")
+                    .edge("dry", END));
+    Agent without =
+        Agent.aiHuman(
+            "decorator", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)));
+    String stopped;
+    String deleted;
+    try (Fermata host = withPainter(paint)) {
+      stopped = sent(host, "go");
+      deleted = sent(host, "go");
+      waits(host.threads(), stopped, "for signal dried");
+      waits(host.threads(), deleted, "for signal dried");
+    }
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .agent(without)
+            .tool(paint)
+            .start()) {
+      now(host.threads().delete("ann", deleted));
+      TestHost.eventually(() -> done.contains("poured away"));
+    }
+    try (Fermata host =
+        Fermata.host().store(Store.sqlite(folder.resolve("t.db"))).agent(without).start()) {
+      now(host.threads().stop("ann", stopped));
+      assertThat(done).containsExactly("mixed", "mixed", "poured away");
+    }
+    try (Fermata host = withPainter(paint)) {
+      TestHost.eventually(() -> done.size() == 4);
+      assertThat(done).endsWith("poured away", "poured away");
+      TestHost.eventually(() -> runs(host) == 0);
     }
   }
 

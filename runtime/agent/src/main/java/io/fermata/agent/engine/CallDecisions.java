@@ -22,6 +22,7 @@ import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
@@ -315,14 +316,19 @@ final class CallDecisions {
     }
   }
 
-  /** Withdraws the work elsewhere for a call that was ended. */
+  /**
+   * Withdraws the work elsewhere for a call that was ended. A flow that is known to be behind it is
+   * withdrawn by its name, also where this release lacks the tool or the agent.
+   */
   void abandon(StepFrame frame, CallState call) {
-    if (decided.state().sandboxed()) {
+    ThreadState state = decided.state();
+    if (state.sandboxed()) {
       return;
     }
-    Offered offered = site(frame).offered(call);
-    if (offered instanceof FlowTool && call.attempt() > 0) {
-      decided.emit(new ThreadEvent.CallAbandoned(call.key(), offered.name(), null, null));
+    Offered offered = agents.find(state.agent()) == null ? null : site(frame).offered(call);
+    boolean flow = offered instanceof FlowTool && call.attempt() > 0;
+    if (flow || (offered == null && call.hasFlow())) {
+      decided.emit(new ThreadEvent.CallAbandoned(call.key(), call.call().name(), null, null));
     } else if (call.child() != null) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, call.child(), null));
     } else if (offered instanceof SubAgent relation && call.attempt() > 0) {

@@ -478,7 +478,10 @@ final class EffectRunner {
     return sent;
   }
 
-  /** Notifies the parent, and withdraws work elsewhere, before the thread is erased. */
+  /**
+   * Notifies the parent, and withdraws work elsewhere, before the thread is erased. The run of a
+   * flow that the host lacks is erased with it, as it may lack that for good.
+   */
   private CompletionStage<ThreadInput.Result> erase() {
     ThreadEvent.Parent parent = state.begun().parent();
     CompletionStage<Void> sent = CompletableFuture.completedFuture(null);
@@ -493,7 +496,9 @@ final class EffectRunner {
       sent = sent.thenCompose(nothing -> outside.reportDeleted(parent, state.usage()));
     }
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
-      if (left.child() == null || !state.children().containsKey(left.child())) {
+      boolean erased = left.child() != null && state.children().containsKey(left.child());
+      boolean lacking = left.flow() != null && !outside.hasFlow(left.flow());
+      if (!erased && !lacking) {
         sent = sent.thenCompose(nothing -> outside.withdraw(left));
       }
     }

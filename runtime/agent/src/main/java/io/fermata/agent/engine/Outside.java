@@ -111,6 +111,11 @@ public interface Outside {
    */
   CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left);
 
+  /** Whether the host has a flow, so that calls of it can be withdrawn. */
+  default boolean hasFlow(String flow) {
+    return true;
+  }
+
   /**
    * Reports to the parent, and through it to every ancestor, what the thread has spent in all.
    *

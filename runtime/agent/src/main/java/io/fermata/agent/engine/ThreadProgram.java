@@ -499,10 +499,8 @@ public final class ThreadProgram
     return null;
   }
 
-  private void delete(TurnLoop loop, ThreadState state, long at) {
-    if (agents.find(state.agent()) != null) {
-      state.frames().values().forEach(frame -> abandon(loop, frame));
-    }
+  private static void delete(TurnLoop loop, ThreadState state, long at) {
+    state.frames().values().forEach(frame -> abandon(loop, frame));
     loop.emit(new ThreadEvent.Deleted(at));
   }
 

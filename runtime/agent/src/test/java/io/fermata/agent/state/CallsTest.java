@@ -1120,6 +1120,49 @@ class CallsTest {
     assertThat(talk.lines()).endsWith("quote: 30", "assistant: Done.");
   }
 
+  private Conversation withoutItsTool(Outside.FlowOutcome outcome) {
+    model.call("quote");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> outcome;
+    return talk.say("Go").replace(Agent.aiHuman("desk", prompt(tool("two")))).crash();
+  }
+
+  @Test
+  void aFlowWhoseToolIsMissingIsWithdrawnWhenItsThreadIsStoppedOrDeleted() {
+    for (Outside.FlowOutcome outcome :
+        List.of(
+            new Outside.FlowOutcome.Waiting("for signal x", null),
+            new Outside.FlowOutcome.Unfinished("works"),
+            asking("email"))) {
+      Conversation stopped = withoutItsTool(outcome).stop().crash().run();
+      assertThat(stopped.world().withdrawn).containsExactly("quote s1.0");
+      assertThat(stopped.state().abandonedCalls()).isEmpty();
+
+      Conversation deleted = withoutItsTool(outcome).delete().crash();
+      deleted.perform(deleted.ready().get(0));
+      assertThat(deleted.world().withdrawn).containsExactly("quote s1.0");
+    }
+  }
+
+  @Test
+  void aFlowWhoseAgentIsMissingIsWithdrawnWhenItsThreadIsDeleted() {
+    Conversation talk = withoutItsTool(asking("email")).replace(WORKER).crash().delete();
+
+    talk.perform(talk.ready().get(0));
+
+    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void aFlowThatTheHostLacksKeepsNoThreadFromBeingErased() {
+    Conversation talk = withoutItsTool(asking("email")).delete();
+    talk.world().hasFlows = false;
+
+    assertThat(talk.outcome(talk.ready().get(0))).isInstanceOf(ThreadInput.Done.class);
+
+    assertThat(talk.world().withdrawn).isEmpty();
+  }
+
   @Test
   void aScheduledEffectWaitsForAReleaseThatHasItsHandler() {
     Tool plans =

@@ -284,6 +284,11 @@ public final class HostOutside implements Outside {
     return CompletableFuture.completedFuture(null);
   }
 
+  @Override
+  public boolean hasFlow(String flow) {
+    return services.flows().has(flow);
+  }
+
   /** Budgets are checked before every call of a model, so a busy ancestor is asked again. */
   @Override
   public CompletionStage<Optional<String>> spent(ThreadEvent.Parent parent, Usage total) {

@@ -65,6 +65,10 @@ public final class ToolUses {
     this.tools = tools;
   }
 
+  boolean has(String tool) {
+    return tools.containsKey(tool);
+  }
+
   public CompletionStage<ToolOutcome> start(
       ToolUse use, ObjectNode arguments, Consumer<ToolProgress> progress) {
     FlowTool tool = tools.get(use.tool());
