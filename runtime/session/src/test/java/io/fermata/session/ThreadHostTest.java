@@ -745,6 +745,25 @@ class ThreadHostTest {
     }
   }
 
+  private static FlowTool asksForAColour() {
+    return paints(
+        flow ->
+            flow.ask("ask", a -> a.question("colour", "Which colour?"))
+                .edge(START, "ask")
+                .edge("ask", END));
+  }
+
+  @Test
+  void whoChangesTheQuestionOfAViewChangesNothingOfTheThread() throws Exception {
+    try (Fermata host = withPainter(asksForAColour())) {
+      String id = sent(host, "go");
+      Threads.Question asked = open(host.threads(), id, "Which colour?");
+      String before = asked.question().toString();
+      ((ObjectNode) asked.question()).put("question", "Which colour? Blue?");
+      assertThat(open(host.threads(), id, "Which colour?").question().toString()).isEqualTo(before);
+    }
+  }
+
   private static void palette(WidgetOptions<Case> widget, String season) {
     widget.tool("palette").field("colour").data(state -> Map.of("season", season));
   }

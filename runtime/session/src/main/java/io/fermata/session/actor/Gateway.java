@@ -295,15 +295,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return CompletableFuture.supplyAsync(() -> value, replies);
   }
 
+  /** A copy: the session and its flow keep the parts of the reply. */
   private static ToolReply toolReply(RunReply reply, @Nullable String session) {
-    ObjectNode structured = Json.object();
-    structured.setAll((ObjectNode) reply.body());
+    ObjectNode structured = ((ObjectNode) reply.body()).deepCopy();
     if (session != null) {
       structured.put("sessionId", session);
     }
     ObjectNode meta = Json.object();
     if (!reply.run().isEmpty()) {
-      meta.set("fermata/run", reply.run());
+      meta.set("fermata/run", reply.run().deepCopy());
     }
     return new ToolReply(structured, meta, reply.task());
   }

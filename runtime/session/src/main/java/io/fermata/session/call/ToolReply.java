@@ -6,7 +6,7 @@ import io.fermata.session.key.HostError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reply to a call.
+ * The reply to a call. Its trees are the caller's own, who may change them.
  *
  * @param structured the object with the status
  * @param meta the {@code _meta} of the result

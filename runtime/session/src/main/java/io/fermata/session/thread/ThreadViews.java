@@ -72,7 +72,7 @@ public final class ThreadViews {
                         call.key(),
                         call.call().name(),
                         call.phase() == CallState.Phase.APPROVING,
-                        Objects.requireNonNull(call.question())))
+                        Objects.requireNonNull(call.question()).deepCopy()))
             .toList();
     List<Threads.Wait> waits =
         Stream.concat(

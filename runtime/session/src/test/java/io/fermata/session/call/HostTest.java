@@ -294,6 +294,37 @@ class HostTest {
     }
   }
 
+  @Test
+  void aCallerWhoChangesAReplyChangesNothingOfTheRun() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      TestHost.Client client = host.client();
+      client.start("from", "Ulm");
+      object(client.status(), "/run/state").put("price", 8);
+      assertThat(object(client.status(), "/run/state").path("price").intValue()).isEqualTo(7);
+
+      ToolReply ended = client.callId("end").proceed("to", "Rome");
+      assertThat(object(ended, "/result").path("price").intValue()).isEqualTo(7);
+      ToolReply as = new ToolReply(ended.structured().deepCopy(), ended.meta().deepCopy());
+      object(ended, "/result").put("price", 8);
+      ((ObjectNode) ended.meta().path("fermata/run")).put("seq", 0);
+      assertThat(client.callId("end").proceed("to", "Rome")).as("recorded").isEqualTo(as);
+    }
+  }
+
+  @Test
+  void aCallerWhoChangesAReplyChangesNothingOfTheFlow() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      object(host.client().start(), "/fieldSchema").put("title", "changed");
+      TestHost.Client another = host.client();
+      another.principal = "bob";
+      assertThat(object(another.start(), "/fieldSchema").has("title")).isFalse();
+    }
+  }
+
+  private static ObjectNode object(ToolReply reply, String pointer) {
+    return (ObjectNode) reply.structured().at(pointer);
+  }
+
   private static Flow<TestFlows.Trip> tidy(String name) {
     return Flow.of(name, TestFlows.Trip.class)
         .description("Tidies.")
