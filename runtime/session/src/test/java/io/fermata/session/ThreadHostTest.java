@@ -18,6 +18,7 @@ import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.model.Model;
@@ -50,6 +51,8 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -761,6 +764,64 @@ class ThreadHostTest {
       String before = asked.question().toString();
       ((ObjectNode) asked.question()).put("question", "Which colour? Blue?");
       assertThat(open(host.threads(), id, "Which colour?").question().toString()).isEqualTo(before);
+    }
+  }
+
+  @Test
+  void anAnswerIsWhatItWasWhenItWasMade() throws Exception {
+    try (Fermata host = withPainter(asksForAColour())) {
+      String id = sent(host, "go");
+      String call = open(host.threads(), id, "Which colour?").call();
+      ObjectNode answers = Json.object().put("colour", "red");
+      Threads.Answer red = new Threads.Answer(call, "a1", null, answers, null);
+      answers.put("colour", "blue");
+      now(host.threads().answer("ann", id, red));
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("red"));
+    }
+  }
+
+  @Test
+  void aThreadKeepsTheVariablesThatItWasCreatedWith() throws Exception {
+    Queue<String> instructions = new ConcurrentLinkedQueue<>();
+    Model model =
+        ScriptedModels.answering(
+            messages -> {
+              instructions.add(messages.get(0).toString());
+              return AiMessage.from("Heard.");
+            });
+    Map<String, String> env = new HashMap<>(Map.of("tone", "brief"));
+    List<Message> messages = new ArrayList<>();
+    List<Attachment> files = new ArrayList<>();
+    try (Fermata host = host(Agent.aiHuman("echo", Prompt.of("p", model).env("tone")))) {
+      Threads threads = host.threads();
+      var wanted = new Threads.NewThread("ann", "echo", null, Set.of(), env, messages);
+      var message = new Threads.NewMessage(Message.user("Hi"), files, null);
+      String id = now(threads.create(wanted)).threadId();
+      env.put("tone", "solemn");
+      messages.add(Message.user("Hello"));
+      files.add(new Attachment("a.txt", "text/plain", new byte[1]));
+      now(threads.post("ann", id, message));
+      now(threads.settled("ann", id, TIMEOUT));
+      assertThat(instructions).singleElement().asString().contains("brief");
+      assertThat(texts(threads, id)).containsExactly("ASSISTANT: Heard.", "USER: Hi");
+      assertThat(wanted.messages()).isEmpty();
+      assertThat(message.attachments()).isEmpty();
+    }
+  }
+
+  @Test
+  @SuppressWarnings("NullAway") // what is given by mistake
+  void aVariableThatIsNullIsRefusedByNameWhereItIsGiven() throws Exception {
+    Map<String, String> env = new HashMap<>();
+    env.put("tone", null);
+    assertThatThrownBy(() -> new Threads.NewThread("ann", "echo", null, Set.of(), env, List.of()))
+        .hasMessage("env.tone");
+    assertThatThrownBy(() -> Threads.NewFork.live().env("tone", null)).hasMessage("env.tone");
+    Agent agent = Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.saying("Heard.")));
+    try (Fermata host = host(agent)) {
+      String id = now(host.threads().create(thread("echo"))).threadId();
+      assertThatThrownBy(() -> now(host.threads().change("ann", id, null, env)))
+          .hasMessage("env.tone");
     }
   }
 

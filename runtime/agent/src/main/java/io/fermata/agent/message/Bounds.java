@@ -4,7 +4,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -84,6 +87,17 @@ public final class Bounds {
         + " (shortened, "
         + text.length()
         + " characters in all)";
+  }
+
+  /** A copy of an environment. A name or a value that is null is refused. */
+  public static Map<String, String> env(Map<String, String> env) {
+    Map<String, String> copy = new LinkedHashMap<>();
+    env.forEach(
+        (name, value) ->
+            copy.put(
+                Objects.requireNonNull(name, "env"),
+                Objects.requireNonNull(value, () -> "env." + name)));
+    return Collections.unmodifiableMap(copy);
   }
 
   /** Refuses an environment that is too large for a thread. */

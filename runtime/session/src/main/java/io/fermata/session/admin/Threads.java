@@ -2,6 +2,7 @@ package io.fermata.session.admin;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.Side;
@@ -13,6 +14,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.json.Json;
 import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.key.ThreadKey;
 import java.time.Duration;
@@ -44,14 +46,24 @@ public interface Threads {
       @Nullable String key,
       Set<String> tags,
       Map<String, String> env,
-      List<Message> messages) {}
+      List<Message> messages) {
+    public NewThread {
+      tags = Set.copyOf(tags);
+      env = Bounds.env(env);
+      messages = List.copyOf(messages);
+    }
+  }
 
   /**
    * A message to a thread: from a user to side A, from an assistant to side B.
    *
    * @param key makes the request idempotent; null for none
    */
-  record NewMessage(Message message, List<Attachment> attachments, @Nullable String key) {}
+  record NewMessage(Message message, List<Attachment> attachments, @Nullable String key) {
+    public NewMessage {
+      attachments = List.copyOf(attachments);
+    }
+  }
 
   /**
    * How a thread is forked, after which entry, and what is otherwise than in its source.
@@ -78,6 +90,10 @@ public interface Threads {
       @Nullable Message message,
       @Nullable String by,
       Predicate<String> mayReach) {
+    public NewFork {
+      env = Bounds.env(env);
+    }
+
     /** A fork by somebody who may use all agents. */
     public NewFork(
         ForkOrigin.Mode mode,
@@ -165,6 +181,10 @@ public interface Threads {
       @Nullable Boolean approved,
       @Nullable JsonNode answers,
       @Nullable String reason) {
+    public Answer {
+      answers = Json.copy(answers);
+    }
+
     /** An answer to whatever the call asks when it arrives. */
     public Answer(
         String call,
@@ -173,6 +193,12 @@ public interface Threads {
         @Nullable JsonNode answers,
         @Nullable String reason) {
       this(call, null, answerId, approved, answers, reason);
+    }
+
+    /** A copy. */
+    @Override
+    public @Nullable JsonNode answers() {
+      return answers == null ? null : answers.deepCopy();
     }
   }
 

@@ -3,6 +3,7 @@ package io.fermata.session.host;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.ThreadEvent;
@@ -340,7 +341,8 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<View> change(
       String principal, String threadId, @Nullable Set<String> tags, Map<String, String> env) {
-    return apply(principal, threadId, new ThreadInput.Change(tags, env, clock.millis()));
+    Set<String> all = tags == null ? null : Set.copyOf(tags);
+    return apply(principal, threadId, new ThreadInput.Change(all, Bounds.env(env), clock.millis()));
   }
 
   @Override
