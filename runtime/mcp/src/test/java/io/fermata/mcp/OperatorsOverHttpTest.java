@@ -54,6 +54,21 @@ class OperatorsOverHttpTest {
           .result(payment -> Json.object().put("note", payment.note()))
           .compile();
 
+  record Booking(Integer hotel, Integer train) {}
+
+  /** Nobody knows of either branch whether it did what it may do once only. */
+  private static final Flow<Booking> BOOK =
+      Flow.of("book", Booking.class)
+          .description("Books.")
+          .fork(Flow.START, f -> f.branch("hotel").branch("train").join("done"))
+          .act("hotel", run -> run.set("hotel", "unfit"), step -> step.once())
+          .act("train", run -> run.set("train", "unfit"), step -> step.once())
+          .act("done", run -> {})
+          .edge("hotel", "done")
+          .edge("train", "done")
+          .edge("done", Flow.END)
+          .compile();
+
   private final HttpClient client = HttpClient.newHttpClient();
   private Fermata host;
   private McpServer server;
@@ -65,6 +80,7 @@ class OperatorsOverHttpTest {
             .store(Store.memory())
             .keys(DataKeys.parse(DataKeys.generate("k1")))
             .flow(PAY)
+            .flow(BOOK)
             .agent(Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hi."))))
             .start();
     server =
@@ -109,14 +125,24 @@ class OperatorsOverHttpTest {
 
   private HttpResponse<String> send(String key, String method, String path, String body)
       throws Exception {
+    return send(request(key, method, path, body));
+  }
+
+  private HttpResponse<String> send(HttpRequest.Builder request) throws Exception {
+    return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+  }
+
+  private HttpRequest.Builder request(String key, String method, String path, String body) {
     HttpRequest.Builder request =
         HttpRequest.newBuilder(server.endpoint().resolve(path))
             .header("content-type", "application/json")
             .method(method, HttpRequest.BodyPublishers.ofString(body));
-    if (!key.isEmpty()) {
-      request.header("authorization", "Bearer " + key);
-    }
-    return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    return key.isEmpty() ? request : request.header("authorization", "Bearer " + key);
+  }
+
+  private HttpResponse<String> post(String path, String body, String idempotencyKey)
+      throws Exception {
+    return send(request("ops-key", "POST", path, body).header("idempotency-key", idempotencyKey));
   }
 
   private JsonNode ok(String method, String path, String body) throws Exception {
@@ -238,6 +264,33 @@ class OperatorsOverHttpTest {
     isRefused(send("ops-key", "POST", resolve, "{\"resolution\":\"skip\"}"), 409, "run_completed");
     ToolReply outcome = call("ann", "continue", Json.object());
     assertThat(outcome.structured().at("/result/note").asText()).isEqualTo("about " + CARD);
+  }
+
+  @Test
+  void aResolutionThatIsRepeatedUnderItsKeyDecidesAboutOneStep() throws Exception {
+    ObjectNode start = Json.object().put("action", "start").put("intent", "to go");
+    ObjectNode meta = Json.object().put("threadId", "two");
+    ToolReply stopped = now(host.call(new ToolCall("book", "ann", start, meta, null)));
+    assertThat(code(stopped)).isEqualTo("outcome_unknown");
+    String resolve = "/runs/book/" + stopped.meta().at("/fermata~1run/runId").asText() + "/resolve";
+    String skip = "{\"resolution\":\"skip\"}";
+
+    HttpResponse<String> first = post(resolve, skip, "k1");
+    assertThat(first.statusCode()).as(first.body()).isEqualTo(200);
+    HttpResponse<String> repeated = post(resolve, skip, "k1");
+
+    assertThat(repeated.body()).isEqualTo(first.body()).contains("outcome_unknown");
+    isRefused(post(resolve, "{\"resolution\":\"retry\"}", "k1"), 409, "key_used");
+    HttpResponse<String> last = post(resolve, skip, "k2");
+    assertThat(last.body()).contains("\"status\":\"complete\"");
+    assertThat(post(resolve, skip, "k2").body()).isEqualTo(last.body());
+  }
+
+  @Test
+  void aForkOfARunTakesNoKey() throws Exception {
+    String forks = "/runs/pay/" + begun("ann") + "/forks";
+
+    isRefused(post(forks, "{\"entry\":1,\"mode\":\"live\"}", "k1"), 400, "invalid_fields");
   }
 
   private static String code(ToolReply reply) {

@@ -144,6 +144,19 @@ final class ApiRequest {
     return key;
   }
 
+  /**
+   * Rejects an idempotency key, which would have no effect.
+   *
+   * @param first how its sender finds out whether the request was carried out
+   */
+  void requireNoKey(String first) {
+    if (key() != null) {
+      throw wrong(
+          "Idempotency-Key",
+          "is not supported here; %s before you repeat the request".formatted(first));
+    }
+  }
+
   /** Makes a change that leaves a line in the audit log, whatever comes of it. */
   <T> CompletionStage<T> audited(
       AuditLog audit, String operation, String session, Supplier<CompletionStage<T>> change) {

@@ -194,13 +194,14 @@ public final class RunsApi extends JsonApi {
     requireOperator(request, Operation.RESOLVE, flow, runId);
     Bodies.Resolving body = request.body(Bodies.Resolving.class);
     Input.Resolution resolution = Input.Resolution.valueOf(body.resolution().name());
+    String key = request.key();
     return audited(
         request,
         "resolve_" + RunJson.name(resolution),
         flow,
         runId,
         () ->
-            runs.resolve(flow, runId, resolution, request.principal())
+            runs.resolve(flow, runId, resolution, request.principal(), key)
                 .thenApply(reply -> operated(flow, runId, reply)));
   }
 
@@ -224,6 +225,7 @@ public final class RunsApi extends JsonApi {
   private CompletionStage<Response> fork(ApiRequest request, String flow, String runId) {
     requireOperator(request, Operation.FORK, flow, runId);
     Bodies.RunForking body = request.body(Bodies.RunForking.class);
+    request.requireNoKey("list the runs");
     if (body.version() != null && body.newestVersion() != null) {
       throw ApiRequest.wrong("version", "names the version; leave out newestVersion");
     }

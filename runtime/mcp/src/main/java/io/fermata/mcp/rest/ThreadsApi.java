@@ -226,7 +226,7 @@ public final class ThreadsApi extends JsonApi {
     request.requireQuery();
     Bodies.ThreadForking body = request.body(Bodies.ThreadForking.class);
     Map<String, String> wrong = new LinkedHashMap<>();
-    requireNoKey(request);
+    request.requireNoKey("read the thread");
     if (body.entry() != null && body.before() != null) {
       wrong.put("before", "cannot be combined with entry");
     }
@@ -640,16 +640,8 @@ public final class ThreadsApi extends JsonApi {
     return viewed(threads.stop(request.principal(), id));
   }
 
-  private static void requireNoKey(ApiRequest request) {
-    if (request.key() != null) {
-      throw ApiRequest.wrong(
-          "Idempotency-Key",
-          "is not supported here; read the thread before you repeat the request");
-    }
-  }
-
   private CompletionStage<Response> proceed(ApiRequest request, String id) {
-    requireNoKey(request);
+    request.requireNoKey("read the thread");
     request.requireQuery();
     Bodies.ActingSide side = request.optionalBody(Bodies.Continuation.class).side();
     return viewed(

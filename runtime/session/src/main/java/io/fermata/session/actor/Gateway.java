@@ -230,11 +230,12 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
    * outcome.
    *
    * @param by the operator; null if the command changes nothing
+   * @param callId names the command, so that a repeated one has no effect; null for none
    */
   public CompletionStage<ToolReply> operate(
-      String entityId, @Nullable String by, Request.OfRun request) {
+      String entityId, @Nullable String by, @Nullable String callId, Request.OfRun request) {
     Entry.Origin origin = by == null ? Entry.Origin.HOST : Entry.Origin.caller(by);
-    return toRun(entityId, origin, null, false, request, ReplyMode.WAITS);
+    return toRun(entityId, origin, callId, false, request, ReplyMode.WAITS);
   }
 
   /**

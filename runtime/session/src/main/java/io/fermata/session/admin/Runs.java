@@ -128,6 +128,18 @@ public interface Runs {
    */
   default CompletionStage<ToolReply> resolve(
       String flow, String runId, Input.Resolution resolution, String by) {
+    return resolve(flow, runId, resolution, by, null);
+  }
+
+  /**
+   * Resolves as without a key, but once: by the time that it is repeated, another step may wait for
+   * a decision, so the same resolution under the same key gets the recorded reply. Another
+   * resolution under it has the error {@code key_used}.
+   *
+   * @param key by which {@code by} names this resolution of the run; null for none
+   */
+  default CompletionStage<ToolReply> resolve(
+      String flow, String runId, Input.Resolution resolution, String by, @Nullable String key) {
     return notRunning();
   }
 

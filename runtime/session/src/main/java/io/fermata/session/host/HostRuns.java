@@ -103,19 +103,26 @@ public record HostRuns(
 
   @Override
   public CompletionStage<ToolReply> status(String flow, String runId) {
-    return commanded(flow, runId, null, Request.OfRun.of(CallAction.STATUS, Json.object(), null));
+    return commanded(
+        flow, runId, null, null, Request.OfRun.of(CallAction.STATUS, Json.object(), null));
   }
 
   @Override
   public CompletionStage<ToolReply> cancel(String flow, String runId, String by) {
     return commanded(
-        flow, runId, by, Request.OfRun.of(CallAction.CANCEL, Json.object(), only(runId)));
+        flow, runId, by, null, Request.OfRun.of(CallAction.CANCEL, Json.object(), only(runId)));
   }
 
   @Override
   public CompletionStage<ToolReply> resolve(
-      String flow, String runId, Input.Resolution resolution, String by) {
-    return commanded(flow, runId, by, Request.OfRun.resolve(resolution, only(runId)));
+      String flow, String runId, Input.Resolution resolution, String by, @Nullable String key) {
+    String callId = key == null ? null : callId(runId, by, key);
+    return commanded(flow, runId, by, callId, Request.OfRun.resolve(resolution, only(runId)));
+  }
+
+  /** Another than those of other operators, of other runs and of the session's clients. */
+  private static String callId(String runId, String by, String key) {
+    return SessionKey.digest("operator\n" + runId + "\n" + by.length() + "\n" + by + "\n" + key);
   }
 
   @Override
@@ -173,14 +180,18 @@ public record HostRuns(
   }
 
   private CompletionStage<ToolReply> commanded(
-      String flow, String runId, @Nullable String by, Request.OfRun request) {
+      String flow,
+      String runId,
+      @Nullable String by,
+      @Nullable String callId,
+      Request.OfRun request) {
     if (!catalog.has(flow)) {
       return CompletableFuture.completedFuture(
           unknown("The host has no flow " + flow + "; register it to operate its runs"));
     }
     String entityId = SessionKey.entityOf(flow, runId);
     return gateway
-        .operate(entityId, by, request)
+        .operate(entityId, by, callId, request)
         .thenApplyAsync(
             reply ->
                 isOfAnother(runId, reply)
