@@ -65,7 +65,10 @@ final class RunsCommand extends ConsoleCommand {
           "Runs of everybody, of a server that its caller operates. A store lists them anyway.")
   boolean all;
 
-  @Option(names = "--session", paramLabel = "SESSION", description = "Runs of this session.")
+  @Option(
+      names = "--session",
+      paramLabel = "SESSION",
+      description = "Runs of this session, by its whole name.")
   @Nullable String session;
 
   @Option(
@@ -89,7 +92,7 @@ final class RunsCommand extends ConsoleCommand {
   @Option(
       names = "--text",
       paramLabel = "TEXT",
-      description = "Runs whose flow, tags, session or open question contains this text.")
+      description = "Runs whose flow, tags or what they wait for contain this text.")
   @Nullable String text;
 
   @Option(

@@ -9,10 +9,11 @@ import org.jspecify.annotations.Nullable;
  * A query of runs: a run matches if all criteria hold. Start with {@link #ALL}.
  *
  * @param principal the owner; null for any
+ * @param session the whole name of the session; null for any
  * @param version the version of their flow; null for any
  * @param statuses the statuses that match; empty for any
  * @param tags tags that a run must all have
- * @param text a text in the flow's name, a tag, the session or what it waits for; null for any
+ * @param text a text in the flow's name, a tag or what it waits for; null for any
  * @param sandboxed whether to list the forks in sandboxes, which are in no other list
  */
 public record RunQuery(
