@@ -48,6 +48,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   private static final String VERSION = "version";
   private static final String WAITS = "waits";
   private static final String SESSION = "session";
+  private static final String PRINCIPAL = "principal";
   private static final String FORK = "fork";
 
   /** The limit of the directory for an attribute. */
@@ -90,10 +91,8 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     if (fork != null) {
       attributes.put(FORK, Json.text(RunJson.fork(fork.origin())));
     }
-    if (!SessionKey.lookup(session).equals(session)) {
-      String shown = session.substring(0, Math.min(session.length(), LONGEST_ATTRIBUTE));
-      attributes.put(SESSION, shown.replace('\0', REPLACEMENT));
-    }
+    keepName(attributes, SESSION, session);
+    keepName(attributes, PRINCIPAL, principal);
     return new DirectoryEntry(
             id(),
             run.sandboxed() ? SANDBOX : KIND,
@@ -105,6 +104,14 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
             Set.copyOf(run.tags()),
             attributes)
         .in(SessionKey.lookup(session), RunJson.name(status(run)), since(run));
+  }
+
+  /** A name that the directory does not take, of which it gets a digest to look it up by. */
+  private static void keepName(Map<String, String> attributes, String attribute, String name) {
+    if (!SessionKey.lookup(name).equals(name)) {
+      String shown = name.substring(0, Math.min(name.length(), LONGEST_ATTRIBUTE));
+      attributes.put(attribute, shown.replace('\0', REPLACEMENT));
+    }
   }
 
   private static RunInfo.Status status(RunState run) {
@@ -199,7 +206,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
         id.substring(id.indexOf('|') + 1),
         entry.name(),
         Integer.parseInt(attributes.getOrDefault(VERSION, "0")),
-        entry.principal(),
+        Objects.requireNonNullElse(attributes.get(PRINCIPAL), entry.principal()),
         Objects.requireNonNullElse(attributes.get(SESSION), entry.session()),
         RunInfo.Status.valueOf(entry.statusName().toUpperCase(Locale.ROOT)),
         new RunInfo.Times(entry.createdAt(), entry.activeAt(), entry.since()),

@@ -277,6 +277,22 @@ class RunsTest {
     }
   }
 
+  @Test
+  void aRunIsListedWithItsPrincipalAndErasedByItHoweverLongTheNameIs() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER)) {
+      TestHost.Client subject = host.client();
+      subject.principal = "https://issuer.example#" + "p".repeat(277);
+      String id = runId(subject.start("item", "chair"));
+      Runs runs = host.fermata().runs();
+      soon(() -> assertFound(runs, RunQuery.ALL.principal(subject.principal), id));
+
+      String listed = now(runs.get("order", id)).orElseThrow().principal();
+
+      assertThat(listed).isEqualTo(subject.principal);
+      assertThat(now(runs.erasePrincipal(listed)).journals()).isEqualTo(1);
+    }
+  }
+
   private static void assertFound(Runs runs, RunQuery query, String... ids) {
     assertThat(list(runs, query))
         .as(query.toString())
