@@ -41,23 +41,16 @@ public record DirectoryCursor(Order order, long at, String persistenceId) {
 
   static DirectoryCursor parse(String cursor) {
     try {
-      Matcher parts = FORM.matcher(new String(decoded(cursor), UTF_8));
-      if (!parts.matches()) {
-        throw unknown(null);
+      Matcher parts = FORM.matcher(new String(Base64.getUrlDecoder().decode(cursor), UTF_8));
+      if (parts.matches()) {
+        DirectoryLimits.persistenceId(parts.group(3));
+        return new DirectoryCursor(
+            Order.valueOf(parts.group(1)), Long.parseLong(parts.group(2)), parts.group(3));
       }
-      return new DirectoryCursor(
-          Order.valueOf(parts.group(1)), Long.parseLong(parts.group(2)), parts.group(3));
-    } catch (NumberFormatException tooLarge) {
-      throw unknown(tooLarge);
-    }
-  }
-
-  private static byte[] decoded(String cursor) {
-    try {
-      return Base64.getUrlDecoder().decode(cursor);
     } catch (IllegalArgumentException damaged) {
       throw unknown(damaged);
     }
+    throw unknown(null);
   }
 
   private static IllegalArgumentException unknown(@Nullable Throwable cause) {

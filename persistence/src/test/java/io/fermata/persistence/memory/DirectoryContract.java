@@ -270,7 +270,14 @@ public abstract class DirectoryContract {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"", "?", "bm9uc2Vuc2U", "QUNUSVZJVFk6OTk5OTk5OTk5OTk5OTk5OTk5OTphfg"})
+  @ValueSource(
+      strings = {
+        "",
+        "?",
+        "bm9uc2Vuc2U",
+        "QUNUSVZJVFk6OTk5OTk5OTk5OTk5OTk5OTk5OTphfg",
+        "QUNUSVZJVFk6MTphAA"
+      })
   void aCursorThatNoPageGaveIsRefused(String nonsense) {
     assertThatThrownBy(() -> THREADS.after(nonsense))
         .isInstanceOf(IllegalArgumentException.class)
