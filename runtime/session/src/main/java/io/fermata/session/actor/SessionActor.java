@@ -319,8 +319,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
       return deadlinePassed(state, passed.id());
     } else if (command instanceof SessionCommand.Progressed progressed) {
       publish(effects.progress(progressed.key()));
-    } else if (command instanceof SessionCommand.Resume && loop.resumes()) {
-      return loop.resume(state);
+    } else if (command instanceof SessionCommand.Resume) {
+      // A wake-up that came before it has resumed the session.
+      return loop.resumes() ? loop.resume(state) : loop.postpone(state);
     } else if (command instanceof SessionCommand.PerformAgain) {
       return loop.drive(state, true);
     } else if (command instanceof SessionCommand.Listed listed) {

@@ -48,6 +48,12 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   private @Nullable Unpublished<S, E> unpublished;
   private boolean recovered;
+
+  /**
+   * The number of the last entry that was read, which a host with other settings may have written.
+   */
+  private long read;
+
   private boolean resultsUnjournaled;
   private boolean working;
   private boolean resuming;
@@ -536,6 +542,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     recovered = true;
     published = null;
     seq = last;
+    read = last;
     ahead = state.program();
     working = port.works(ahead);
     port.recovered(state);
@@ -574,7 +581,28 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   /** The session is due, or has unfinished work. */
   EffectBuilder<Entry<E>, SessionState<S>> woken(SessionState<S> state) {
-    return idle() && port.takenOver(ahead) ? resume(state) : journal.none();
+    boolean takenOver = idle() && port.takenOver(ahead);
+    return resuming || takenOver ? resume(state) : postpone(state);
+  }
+
+  /**
+   * Writes when the session resumes by itself if it was woken and nothing is due: other settings,
+   * such as a longer expiry, may count now, and without an entry the session would stay due.
+   */
+  EffectBuilder<Entry<E>, SessionState<S>> postpone(SessionState<S> state) {
+    Program<S, I, E, F, R, W> program = port.program(ahead);
+    if (!idle() || seq != read || seq == 0 || program == null || port.lacks(ahead)) {
+      return journal.none();
+    }
+    Program.Next<F> next = program.next(ahead);
+    Entry.Wake wake = port.wake(next);
+    boolean due = wake != null && (wake.at() == null || wake.at() <= host.now());
+    if (due || !(next instanceof Program.Pause<F>)) {
+      return journal.none();
+    }
+    origin = Entry.Origin.HOST;
+    Entry<E> entry = situation(state).entry().waking(wake);
+    return write(state, new Written<>(List.of(entry), null), ready -> {});
   }
 
   private List<F> wanted(Program.Next<F> next) {

@@ -189,6 +189,14 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     return false;
   }
 
+  /** Whether something of a session waits for a release that has what this one lacks. */
+  default boolean lacks(S state) {
+    return false;
+  }
+
+  /** When a session resumes by itself; null if it waits for a call. */
+  Entry.@Nullable Wake wake(Program.Next<F> next);
+
   /** Whether effects of the program are outstanding. */
   boolean works(S state);
 

@@ -110,18 +110,22 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
             current == null ? List.of() : current.visited(),
             at.seq() + written);
     RunReply reply = replies.replacing(replaced(at), stands).asTask(takesTask);
-    boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
-    Entry.Wake wake = reminding ? Entry.Wake.NOW : Entry.Wake.at(RunPhases.wakeAt(beside));
     if (written > 0) {
       boolean replies = !ended && (at.hasEvents() || answers);
       List<String> calls = ended ? List.of() : all(at);
-      Entry<Event> step = step(at, entries.size(), calls, replies ? reply : null, wake);
+      Entry<Event> step = step(at, entries.size(), calls, replies ? reply : null, wake(beside));
       entries.add(task ? step.asTask() : step);
     }
     if (at.hasEvents() && ended) {
       entries.add(ended(at, entries.size(), reply, unclaimed(at, outcome)));
     }
     return new Written<>(entries, reply);
+  }
+
+  /** When a run resumes by itself that has paused; null if it waits for a call. */
+  static Entry.@Nullable Wake wake(List<StepEffect> beside) {
+    boolean reminding = beside.stream().anyMatch(effect -> !effect.timer());
+    return reminding ? Entry.Wake.NOW : Entry.Wake.at(RunPhases.wakeAt(beside));
   }
 
   /** A call fetches the outcome of a run that ended while no client waited. */

@@ -398,6 +398,13 @@ public final class RunPort
   }
 
   @Override
+  public Entry.@Nullable Wake wake(Program.Next<StepEffect> next) {
+    return next instanceof Program.Pause<StepEffect> pause
+        ? RunEntries.wake(pause.timers())
+        : Entry.Wake.NOW;
+  }
+
+  @Override
   public boolean takenOver(RunState run) {
     return heir(run) != null;
   }

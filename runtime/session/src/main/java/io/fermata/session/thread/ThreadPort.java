@@ -54,6 +54,9 @@ public final class ThreadPort
   /** The calls whose flows have changed while the thread looks at them. */
   private final Set<String> changed = new HashSet<>();
 
+  /** How many entries at the end of the journal have no events; lists do not show them. */
+  private int eventless;
+
   public ThreadPort(Handle session) {
     this.session = session;
     this.host = session.host();
@@ -189,6 +192,11 @@ public final class ThreadPort
   }
 
   @Override
+  public boolean lacks(ThreadState state) {
+    return !program.held(state).isEmpty();
+  }
+
+  @Override
   public Admission<ThreadInput, ThreadEvent> resume(
       Situation<ThreadState, ThreadEvent> at, Set<String> running) {
     return new Accept<>(program.recovered(running, at.now()));
@@ -279,7 +287,8 @@ public final class ThreadPort
     return at.entry().belongingTo(calls, null).waking(wake(program.next(at.ahead())));
   }
 
-  private static Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {
+  @Override
+  public Entry.@Nullable Wake wake(Program.Next<ThreadEffect> next) {
     return next instanceof Program.Pause<ThreadEffect> pause
         ? Entry.Wake.at(pause.until())
         : Entry.Wake.NOW;
@@ -291,6 +300,11 @@ public final class ThreadPort
   }
 
   // --- the journal ----------------------------------------------------------------------------
+
+  @Override
+  public void applied(Entry<ThreadEvent> entry, ThreadState before, ThreadState after) {
+    eventless = entry.events().isEmpty() ? eventless + 1 : 0;
+  }
 
   /** The directory may lag behind the journal after a crash. */
   @Override
@@ -312,7 +326,7 @@ public final class ThreadPort
 
   @Override
   public void listed(SessionState<ThreadState> state, long seq, @Nullable Long listed) {
-    if (listed == null || listed < seq) {
+    if (listed == null || listed < seq - eventless) {
       list(state.program());
     }
   }
@@ -346,7 +360,7 @@ public final class ThreadPort
       entry.events().forEach(event -> report(event, known));
     }
     lookAgain(ahead);
-    if (!entries.isEmpty() || creates) {
+    if (entries.stream().anyMatch(entry -> !entry.events().isEmpty()) || creates) {
       list(after.program());
       count(before.program(), after.program());
     }

@@ -7,6 +7,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.RunState;
@@ -15,8 +19,11 @@ import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.Due;
+import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestHost;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -28,9 +35,14 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -48,6 +60,9 @@ class RetentionTest {
   private static final Retention A_WEEK =
       Retention.ofJournals(Duration.ofDays(7)).knowingEndsFor(Duration.ofDays(30));
 
+  private static final Threads.Query ALL_THREADS =
+      new Threads.Query("ann", null, Set.of(), null, null, true, 10, null);
+
   @TempDir Path directory;
   private final AtomicLong passed = new AtomicLong();
   private final List<String> hooks = new CopyOnWriteArrayList<>();
@@ -57,15 +72,17 @@ class RetentionTest {
   }
 
   private Flow<Order> order(int version, UnaryOperator<FlowBuilder<Order>> more) {
-    return more.apply(Flow.of("order", Order.class))
+    return more.apply(taking(version).onExpire(run -> hooks.add(run.id()))).compile();
+  }
+
+  private static FlowBuilder<Order> taking(int version) {
+    return Flow.of("order", Order.class)
         .version(version)
         .description("Takes an order.")
-        .onExpire(run -> hooks.add(run.id()))
         .ask("ask_dish", q -> q.question("dish", "Which dish?"))
         .edge(START, "ask_dish")
         .edge("ask_dish", END)
-        .result(order -> order)
-        .compile();
+        .result(order -> order);
   }
 
   /** Ends at once, and its journal is swept as soon as the store is. */
@@ -405,6 +422,99 @@ class RetentionTest {
             event ->
                 event.fact() instanceof Observation.RunEnd end
                     && end.status() == RunState.Status.EXPIRED);
+  }
+
+  @Test
+  void aRunThatMayLiveLongerThanItsJournalSaysIsDueWhenItExpiresNow() throws Exception {
+    String run;
+    try (Fermata host = host(A_WEEK)) {
+      run = run(call(host, "start"));
+    }
+    pass(Duration.ofDays(4));
+    AtomicBoolean overdue = new AtomicBoolean(true);
+    Flow<Order> longer = order(1, flow -> flow.expireAfter(Duration.ofDays(9)));
+    try (Fermata host = watched(builder(A_WEEK, longer), overdue)) {
+      eventually(() -> !overdue.get());
+      assertThat(hooks).isEmpty();
+
+      pass(Duration.ofDays(6));
+      eventually(() -> expired(host, run));
+      assertThat(hooks).containsExactly(run);
+    }
+  }
+
+  @Test
+  void aRunThatDoesNotExpireAnyMoreIsNotDue() throws Exception {
+    try (Fermata host = host(A_WEEK)) {
+      call(host, "start");
+    }
+    pass(Duration.ofDays(4));
+    AtomicBoolean overdue = new AtomicBoolean(true);
+    Flow<Order> lasting = taking(1).neverExpire().compile();
+    try (Fermata host = watched(builder(A_WEEK, lasting), overdue)) {
+      eventually(() -> !overdue.get());
+      assertThat(TestHost.status(call(host, "continue", "dish", "soup"))).isEqualTo("complete");
+    }
+  }
+
+  @Test
+  void aThreadThatMayLiveLongerThanItsJournalSaysIsDueWhenItExpiresNow() throws Exception {
+    Agent desk = Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hi.")));
+    String id;
+    try (Fermata host =
+        builder(A_WEEK, order()).agent(desk.expireAfter(Duration.ofDays(3))).start()) {
+      id =
+          host.threads()
+              .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of()))
+              .toCompletableFuture()
+              .join()
+              .threadId();
+    }
+    pass(Duration.ofDays(4));
+    AtomicBoolean overdue = new AtomicBoolean(true);
+    Agent longer = desk.expireAfter(Duration.ofDays(9));
+    try (Fermata host = watched(builder(A_WEEK, order()).agent(longer), overdue)) {
+      long active = active(host, id);
+      eventually(() -> !overdue.get());
+      assertThat(active(host, id)).as("nobody did anything").isEqualTo(active);
+      ThreadJournal journal =
+          host.journals().thread(id).readWithSecrets().toCompletableFuture().join();
+      ThreadReplay.of(List.of(longer), journal).requireSame();
+
+      pass(Duration.ofDays(6));
+      eventually(() -> threads(host).isEmpty());
+    }
+  }
+
+  private static List<Threads.Listed> threads(Fermata host) {
+    return host.threads().list(ALL_THREADS).toCompletableFuture().join().threads();
+  }
+
+  private static long active(Fermata host, String thread) {
+    assertThat(threads(host)).extracting(Threads.Listed::threadId).containsExactly(thread);
+    return threads(host).get(0).activeAt();
+  }
+
+  /** A host that says whether its latest look at what is due has found something overdue. */
+  private Fermata watched(HostBuilder builder, AtomicBoolean overdue) {
+    Store kept = Store.sqlite(directory.resolve("kept.db"));
+    Store watched =
+        AlteredStore.of(
+            kept,
+            request ->
+                request.is("due")
+                    ? ((CompletionStage<?>) Objects.requireNonNull(request.ask()))
+                        .whenComplete(
+                            (due, failed) ->
+                                overdue.set(
+                                    failed != null
+                                        || ((List<?>) due).stream().anyMatch(this::isOver)))
+                    : request.ask());
+    return builder.store(watched).start();
+  }
+
+  private boolean isOver(Object due) {
+    return ((Due) due).at() <= System.currentTimeMillis() + passed.get();
   }
 
   @Test
