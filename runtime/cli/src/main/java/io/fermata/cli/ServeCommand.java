@@ -15,6 +15,7 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -130,7 +131,7 @@ final class ServeCommand extends ConsoleCommand {
           started(
               host -> {
                 accepting(host.store(chosen).telemetry(telemetry));
-                check(server);
+                check(server, host);
                 return host;
               });
       started.host().cluster().ifPresent(joined -> LoggedHost.name(joined.address()));
@@ -169,12 +170,13 @@ final class ServeCommand extends ConsoleCommand {
   }
 
   /** A host begins the work of its store when it starts, so what needs none is decided before. */
-  private void check(McpServerBuilder server) {
+  private void check(McpServerBuilder server, HostBuilder host) {
     approvals.apply(introduced(server));
+    Set<String> tools = explained(host::toolNames);
     listening(
         () -> {
           access.apply(server.address(address).port(port), System.getenv());
-          return server.check();
+          return server.check(tools);
         });
   }
 

@@ -4,6 +4,8 @@ import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.McpStdio;
 import io.fermata.persistence.Store;
+import io.fermata.session.HostBuilder;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -29,10 +31,14 @@ final class StdioCommand extends ConsoleCommand {
     Opened opened =
         started(
             host -> {
-              approvals.apply(introduced(server));
+              check(approvals.apply(introduced(server)), host);
               return host.store(chosen);
             });
-    McpStdio stdio = orClose(opened, () -> server.host(opened.host()).stdio(System.in, System.out));
+    McpStdio stdio =
+        orClose(
+            opened,
+            () ->
+                server.host(opened.host()).runs(opened.host().runs()).stdio(System.in, System.out));
     opened
         .ending()
         .server(
@@ -51,5 +57,14 @@ final class StdioCommand extends ConsoleCommand {
             });
     stdio.awaitEnd();
     return code.get();
+  }
+
+  private void check(McpServerBuilder server, HostBuilder host) {
+    Set<String> tools = explained(host::toolNames);
+    try {
+      explained(() -> server.checkStdio(tools));
+    } catch (IllegalArgumentException e) {
+      throw wrong(e);
+    }
   }
 }

@@ -46,6 +46,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -153,6 +154,25 @@ class CliTest {
             }
           };
       System.exit(Cli.of("desk", hesitating).run(arguments));
+    }
+  }
+
+  /** A server for the client that starts it, whose models may operate runs. */
+  static final class Operating {
+    public static void main(String[] arguments) {
+      Application orders =
+          new Application() {
+            @Override
+            public void addTo(HostBuilder host) {
+              host.flow(order());
+            }
+
+            @Override
+            public void addTo(McpServerBuilder server) {
+              server.operators("local").operatorsTool();
+            }
+          };
+      System.exit(Cli.of("orders", orders).run("stdio", "--store", "memory"));
     }
   }
 
@@ -554,6 +574,55 @@ class CliTest {
       assertThat(err).asString().contains("no tools today");
       assertThat(orders.seen).containsExactly("added with none", "closed");
     }
+  }
+
+  @Test
+  void aServerThatCannotOfferItsToolsDoesNotOpenItsStore() {
+    McpTool order = McpTool.of("order", "The name of a flow").call(call -> McpResult.text(""));
+    McpTool desk = McpTool.of("desk", "The name of an agent").call(call -> McpResult.text(""));
+    McpTool mute = McpTool.of("mute", "Has no handler");
+    for (McpTool tool : List.of(order, desk, mute)) {
+      for (String command : List.of("serve", "stdio")) {
+        err.getBuffer().setLength(0);
+        assertThat(run(offering(tool), command, "--store", store()))
+            .isEqualTo(CommandLine.ExitCode.USAGE);
+        assertThat(err.toString().lines().findFirst().orElseThrow()).contains(tool.name());
+      }
+    }
+    McpTool runs = McpTool.of("operate_runs", "The operators' tool").call(c -> McpResult.text(""));
+    assertThat(run(offering(runs), "serve", "--port", "0", "--operators-tool", "--store", store()))
+        .isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err).asString().contains("two tools named operate_runs");
+    assertThat(folder.resolve("orders.db")).doesNotExist();
+  }
+
+  @Test
+  void theOperatorsToolOfAnApplicationIsServedToTheClientThatStartsIt() throws Exception {
+    Process stdio = process(List.of(), Operating.class);
+    stdio.getOutputStream().close(); // the end of what the client sends
+    try {
+      assertThat(stdio.waitFor(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(stdio.exitValue()).isZero();
+    } finally {
+      stdio.destroyForcibly();
+    }
+  }
+
+  /** An application with a flow, an agent and a plain tool. */
+  private static Cli offering(McpTool tool) {
+    return Cli.of(
+        "orders",
+        new Orders() {
+          @Override
+          public void addTo(HostBuilder host) {
+            host.flow(order()).agent(desk());
+          }
+
+          @Override
+          public void addTo(McpServerBuilder server) {
+            server.tool(tool);
+          }
+        });
   }
 
   @Test

@@ -9,6 +9,7 @@ import io.fermata.mcp.access.Authenticator;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.OriginGuard;
 import io.fermata.mcp.access.ToolScopes;
+import io.fermata.mcp.catalog.Catalog;
 import io.fermata.mcp.catalog.RegisteredFeatures;
 import io.fermata.mcp.catalog.StreamQuota;
 import io.fermata.mcp.catalog.Subscriptions;
@@ -62,7 +63,6 @@ import java.net.Socket;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -416,14 +416,18 @@ public final class McpServerBuilder {
   }
 
   /**
-   * Refuses what {@link #start} would refuse whatever the host is: settings that contradict each
-   * other, and a port that another program has. Nothing is served.
+   * Refuses what {@link #start} would refuse, before there is a host: settings that contradict each
+   * other, tools and prompts that cannot be offered, and a port that another program has. Nothing
+   * is served.
    *
+   * @param toolsOfHost the names of the tools of the host to come, see {@link
+   *     io.fermata.session.HostBuilder#toolNames}
    * @throws IllegalStateException as {@link #start} does
-   * @throws IllegalArgumentException if operators or instructors cannot authenticate
+   * @throws IllegalArgumentException as {@link #start} does
    */
-  public McpServerBuilder check() {
+  public McpServerBuilder check(Set<String> toolsOfHost) {
     requirePermissions();
+    requireRunnable(toolsOfHost);
     try (Socket socket = new Socket()) {
       // As the server binds it, so that connections that just ended do not matter.
       socket.setReuseAddress(true);
@@ -435,16 +439,28 @@ public final class McpServerBuilder {
   }
 
   /**
+   * Refuses what {@link #stdio} would refuse, as {@link #check} does for {@link #start}.
+   *
+   * @param toolsOfHost the names of the tools of the host to come
+   */
+  public McpServerBuilder checkStdio(Set<String> toolsOfHost) {
+    requireRunnable(toolsOfHost);
+    return this;
+  }
+
+  /**
    * Serves over HTTP.
    *
    * @throws IllegalStateException if other machines can reach the address without authentication,
-   *     or the port is not available
+   *     the tokens of an issuer have no audience, or the port is not available
+   * @throws IllegalArgumentException if operators or instructors cannot authenticate, a tool has no
+   *     handler or the name of another one, a prompt has no handler, or scopes are named for a tool
+   *     that is not there
    */
   public McpServer start() {
     requirePermissions();
-    // Invalid settings are rejected before there is anything to close.
     SocketAddress listening = HttpVerticle.address(address, port);
-    Core core = new Core();
+    Core core = core();
     Vertx vertx = Vertx.vertx(vertxOptions());
     try {
       return deployed(vertx, core, listening);
@@ -458,9 +474,12 @@ public final class McpServerBuilder {
   /**
    * Serves over a pair of streams, one message per line, until the input ends. Nothing else may
    * write to the output.
+   *
+   * @throws IllegalArgumentException as {@link #start} does, but operators and instructors need not
+   *     authenticate
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
-    Core core = new Core();
+    Core core = core();
     GracefulShutdown shutdown = new GracefulShutdown(core.gate, host, core.subscriptions::close);
     Runnable alone = core.peers.subscribe();
     Runnable close =
@@ -469,6 +488,27 @@ public final class McpServerBuilder {
           core.close();
         };
     return new McpStdio(core.protocol, core.methods.changes(), shutdown, close, in, out).start();
+  }
+
+  /** What cannot run is rejected before there is anything to close. */
+  private Core core() {
+    requireRunnable(Catalog.toolNames(host));
+    return new Core();
+  }
+
+  /** Decides for every transport whether the server can run with a host that has these tools. */
+  private void requireRunnable(Set<String> toolsOfHost) {
+    if (operatorsTool) {
+      requireNew(offers.tools(), RunsTool.NAME, "tool");
+      RegisteredFeatures.requireFree(RunsTool.NAME, toolsOfHost);
+    }
+    offers.requireOfferable(toolsOfHost);
+    if (oauth != null) {
+      // Both refuse that none is named.
+      oauth.audience();
+      oauth.resource();
+      ToolScopes.requireKnown(oauth, toolsOfHost);
+    }
   }
 
   /** What all transports share. */
@@ -507,7 +547,6 @@ public final class McpServerBuilder {
         throw new IllegalStateException(
             "operatorsTool needs the runs that operators operate; add runs(host.runs())");
       }
-      requireNew(offers.tools(), RunsTool.NAME, "tool");
       return offers.with(RunsTool.of(runs, Set.copyOf(operators), audit, scopes.all()));
     }
 
@@ -697,10 +736,7 @@ public final class McpServerBuilder {
     if (oauth == null) {
       return ToolScopes.NONE;
     }
-    Set<String> tools = new HashSet<>();
-    host.tools().forEach(tool -> tools.add(tool.name()));
-    host.displays().forEach(tool -> tools.add(tool.name()));
-    return ToolScopes.of(oauth, tools, new ProtectedResource(oauth, name).uri(), audit);
+    return ToolScopes.of(oauth, new ProtectedResource(oauth, name).uri(), audit);
   }
 
   private static void endAll(StreamQuota streams, Subscriptions subscriptions) {

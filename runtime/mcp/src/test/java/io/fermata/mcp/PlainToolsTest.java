@@ -16,10 +16,13 @@ import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.settings.OAuth;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -473,5 +476,42 @@ class PlainToolsTest {
                     .start())
         .hasMessageContaining("a b");
     assertThatThrownBy(() -> McpTool.of("no spaces", "")).hasMessageContaining("no spaces");
+  }
+
+  @Test
+  void whatCannotBeServedIsRefusedBeforeThereIsAHost() {
+    McpHandler<McpResult> nothing = call -> McpResult.text("");
+    McpTool order = McpTool.of("order", "A flow's name").call(nothing);
+    OAuth tokens = OAuth.issuer("http://localhost:1");
+    OAuth addressed = tokens.audience("https://flows.example.com/mcp");
+    Map<McpServerBuilder, String> servers =
+        Map.of(
+            McpServer.plain().tool(order),
+            "already named order",
+            McpServer.plain().tool(McpTool.of("mute", "Says nothing")),
+            "call(…)",
+            McpServer.plain().prompt(McpPrompt.of("mute", "Says nothing")),
+            "get(…)",
+            McpServer.plain()
+                .tool(McpTool.of("operate_runs", "Its own").call(nothing))
+                .operatorsTool(),
+            "two tools named operate_runs",
+            McpServer.plain().oauth(tokens),
+            "no audience",
+            McpServer.plain().oauth(addressed.resource("here")),
+            "not an address",
+            McpServer.plain().oauth(addressed.scopesOf("ordre", "food")),
+            "scopesOf names \"ordre\"");
+    servers.forEach(
+        (server, reason) -> {
+          assertThatThrownBy(() -> server.port(0).check(Set.of("order")))
+              .hasMessageContaining(reason);
+          assertThatThrownBy(() -> server.checkStdio(Set.of("order"))).hasMessageContaining(reason);
+        });
+    McpServer.plain()
+        .tool(order)
+        .oauth(addressed.scopesOf("dessert", "food"))
+        .port(0)
+        .check(Set.of("dessert"));
   }
 }

@@ -19,6 +19,7 @@ import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.FlowCatalog;
+import io.fermata.session.call.ToolContract;
 import io.fermata.session.cluster.CheckedCalls;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
@@ -421,6 +422,24 @@ public final class HostBuilder {
     tools().forEach(tool -> all.add(tool.flow()));
     jobs.forEach(job -> all.add(job.flow()));
     return all;
+  }
+
+  /**
+   * The names of the tools that clients of the host will have: its flows, jobs, agents and display
+   * tools, and {@code explain_run} if it {@linkplain #explainRuns explains runs}.
+   *
+   * @throws IllegalStateException if two different tools of agents are one version of a flow
+   */
+  public Set<String> toolNames() {
+    FlowCatalog catalog = new FlowCatalog(flows, tools(), jobs, settings.limits());
+    Set<String> names = new TreeSet<>(catalog.jobs().keySet());
+    catalog.offered().forEach(flow -> names.add(flow.id()));
+    agents.stream().filter(agent -> !agent.isInternal()).map(Agent::name).forEach(names::add);
+    displays.forEach(display -> names.add(display.name()));
+    if (explains) {
+      names.add(ToolContract.EXPLAIN_RUN);
+    }
+    return names;
   }
 
   private void checkRetentions() {

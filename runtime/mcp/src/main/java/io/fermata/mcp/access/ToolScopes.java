@@ -24,19 +24,26 @@ public record ToolScopes(Map<String, Set<String>> ofHost, AuthChallenge challeng
   /**
    * Those that the settings name.
    *
-   * @param tools the names of flows, agents and display tools
    * @param metadata the address of the metadata of the protected resource
-   * @throws IllegalArgumentException if they name another tool
    */
-  public static ToolScopes of(OAuth oauth, Set<String> tools, String metadata, AuditLog audit) {
+  public static ToolScopes of(OAuth oauth, String metadata, AuditLog audit) {
+    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()), audit);
+  }
+
+  /**
+   * Requires that the settings name no tool that is not there.
+   *
+   * @param toolsOfHost the names of flows, agents and display tools
+   * @throws IllegalArgumentException if they do
+   */
+  public static void requireKnown(OAuth oauth, Set<String> toolsOfHost) {
     for (String named : oauth.scopesOf().keySet()) {
-      if (!tools.contains(named)) {
+      if (!toolsOfHost.contains(named)) {
         throw new IllegalArgumentException(
             "scopesOf names \"%s\", which is not a flow, an agent or a display tool of this server"
                 .formatted(named));
       }
     }
-    return new ToolScopes(oauth.scopesOf(), new AuthChallenge(metadata, oauth.scopes()), audit);
   }
 
   /**

@@ -3,7 +3,6 @@ package io.fermata.mcp.catalog;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fermata.mcp.feature.McpPrompt;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.ParamHeader;
@@ -16,7 +15,6 @@ import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolContract;
 import java.util.EnumMap;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -38,22 +36,17 @@ public final class Catalog {
   private final RegisteredFeatures offers;
   private final Map<Revision, Map<String, RpcResult>> lists = new EnumMap<>(Revision.class);
   private final Map<Revision, Map<String, RpcResult>> pages = new EnumMap<>(Revision.class);
-  private final Map<String, List<ParamHeader>> headers = new HashMap<>();
+  private final Map<String, List<ParamHeader>> headers;
   private final Map<String, ToolPage> rendering;
 
   Catalog(ToolHost host, RegisteredFeatures offers, ResultWriter results) {
     this.offers = offers;
+    this.headers = offers.requireOfferable(toolNames(host));
     List<ToolContract> flows = host.tools();
     List<DisplayTool> displays = host.displays();
     List<ToolPage> rendering = ToolPage.all(displays, offers).toList();
     this.rendering =
         rendering.stream().collect(Collectors.toUnmodifiableMap(ToolPage::uri, it -> it));
-    requireDistinct(flows, displays, offers);
-    offers.tools().values().forEach(McpTool::handler);
-    offers.prompts().values().forEach(McpPrompt::handler);
-    offers
-        .tools()
-        .forEach((name, tool) -> headers.put(name, ParamHeader.of(name, tool.input().json())));
     for (Revision revision : Revision.values()) {
       Map<String, RpcResult> prepared = new HashMap<>();
       described(flows, displays, rendering, revision)
@@ -83,18 +76,12 @@ public final class Catalog {
         offers.prompts().values().stream().map(it -> DescriptorJson.of(it, revision)));
   }
 
-  private static void requireDistinct(
-      List<ToolContract> flows, List<DisplayTool> displays, RegisteredFeatures offers) {
-    Set<String> taken = new HashSet<>();
-    flows.forEach(it -> taken.add(it.name()));
-    displays.forEach(it -> taken.add(it.name()));
-    for (String name : offers.tools().keySet()) {
-      if (taken.contains(name)) {
-        throw new IllegalArgumentException(
-            "A flow, an agent or a display tool is already named %s: choose another name for the tool"
-                .formatted(name));
-      }
-    }
+  /** The names of the flows, the agents and the display tools of a host. */
+  public static Set<String> toolNames(ToolHost host) {
+    return Stream.concat(
+            host.tools().stream().map(ToolContract::name),
+            host.displays().stream().map(DisplayTool::name))
+        .collect(Collectors.toUnmodifiableSet());
   }
 
   private static Stream<ObjectNode> tools(

@@ -112,6 +112,34 @@ class HostTest {
   }
 
   @Test
+  void theNamesOfItsToolsAreKnownBeforeItStarts() {
+    Flow<TestFlows.Trip> inner = tidy("inner");
+    Prompt echo =
+        Prompt.of("p", ScriptedModels.saying("Heard."))
+            .tools(FlowTool.of("sort", "Sorts.", tidy("sort")));
+    HostBuilder builder =
+        Fermata.host()
+            .store(Store.memory())
+            .flow(TestFlows.trip())
+            .flow(tidy("sweep"))
+            .tool(FlowTool.of("inner", "Is called by a program.", inner))
+            .job(FlowTool.of("tidy", "Tidies.", tidy("tidy")))
+            .agent(Agent.aiHuman("echo", echo))
+            .agent(Agent.aiHuman("helper", echo).internal())
+            .display(DisplayTool.of("map", "Map", "Shows.", "<html></html>"))
+            .explainRuns();
+    Set<String> names = builder.toolNames();
+
+    assertThat(names).contains("trip", "tidy", "echo", "map", "explain_run");
+    try (Fermata host = builder.start()) {
+      List<String> offered = new ArrayList<>();
+      host.tools().forEach(tool -> offered.add(tool.name()));
+      host.displays().forEach(tool -> offered.add(tool.name()));
+      assertThat(names).containsExactlyInAnyOrderElementsOf(offered);
+    }
+  }
+
+  @Test
   void aStepKnowsWhoStartedItsRunAlsoAfterACrash() {
     Flow<TestFlows.Trip> trip =
         Flow.of("trip", TestFlows.Trip.class)
