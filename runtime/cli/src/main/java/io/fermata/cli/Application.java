@@ -38,7 +38,8 @@ public interface Application extends AutoCloseable {
 
   /**
    * Closes what {@link #addTo(HostBuilder)} has opened, after the host has closed, and also if
-   * anything of this application has failed.
+   * anything of this application has failed. A process that a signal ends while its host starts
+   * waits three seconds for the start; if that takes longer, the process ends without this call.
    */
   @Override
   default void close() {}

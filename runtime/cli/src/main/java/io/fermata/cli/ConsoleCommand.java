@@ -13,9 +13,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -32,7 +35,8 @@ abstract class ConsoleCommand implements Callable<Integer> {
 
   /**
    * The end of a command: its server, its host and its application close in this order, as far as
-   * they are there, also when a signal ends the process.
+   * they are there, also when a signal ends the process. A host that is starting is waited for, and
+   * none starts once the end has begun.
    */
   static final class Ending implements AutoCloseable {
     /** Who starts a process and ends it by a signal does not wait long. */
@@ -42,7 +46,9 @@ abstract class ConsoleCommand implements Callable<Integer> {
     private final Closing closing = new Closing();
     private final Thread hook = new Thread(this::closeOnSignal, "fermata-close");
     private volatile Supplier<Duration> server = () -> GRACE;
-    private volatile @Nullable Fermata host;
+    private volatile CompletableFuture<Optional<Fermata>> host =
+        CompletableFuture.completedFuture(Optional.empty());
+    private volatile boolean begun;
 
     private Ending(Application application) {
       this.application = application;
@@ -55,8 +61,29 @@ abstract class ConsoleCommand implements Callable<Integer> {
       return ending;
     }
 
-    void host(Fermata started) {
-      host = started;
+    /**
+     * Starts the host, which an end waits for, unless the end has begun.
+     *
+     * @throws UnusableException if the end has begun meanwhile
+     */
+    Fermata host(Supplier<Fermata> start) {
+      CompletableFuture<Optional<Fermata>> starting = new CompletableFuture<>();
+      host = starting;
+      try {
+        requireNotBegun();
+        Fermata started = start.get();
+        starting.complete(Optional.of(started));
+        requireNotBegun();
+        return started;
+      } finally {
+        starting.complete(Optional.empty());
+      }
+    }
+
+    private void requireNotBegun() {
+      if (begun) {
+        throw new UnusableException("The process was ended before it had started; start it again");
+      }
     }
 
     /**
@@ -86,14 +113,24 @@ abstract class ConsoleCommand implements Callable<Integer> {
     }
 
     private void close(Duration timeout) {
+      begun = true;
+      CompletableFuture<Optional<Fermata>> started = host;
+      if (!isOver(started)) {
+        // The work of a host that is still starting must not find a closed application.
+        return;
+      }
       try {
-        Fermata started = host;
-        if (started != null) {
-          started.close(timeout);
-        }
+        started.join().ifPresent(it -> it.close(timeout));
       } finally {
         closing.close(GRACE, Duration.ZERO, application::close);
       }
+    }
+
+    private static boolean isOver(CompletableFuture<?> start) {
+      return start
+          .thenApply(started -> true)
+          .completeOnTimeout(false, GRACE.toMillis(), TimeUnit.MILLISECONDS)
+          .join();
     }
 
     private void forget() {
@@ -164,6 +201,17 @@ abstract class ConsoleCommand implements Callable<Integer> {
 
   /** An application that is only looked at. */
   record Looked(HostBuilder host, Ending ending) implements AutoCloseable {
+    /** Starts its host, or closes the application. */
+    Opened opened() {
+      return orClose(this, () -> new Opened(ending.host(() -> explained(host::start)), ending));
+    }
+
+    /** As {@link #opened}; continues no work of the store. */
+    Opened dormant(Store store) {
+      host.store(store).dormant();
+      return opened();
+    }
+
     @Override
     public void close() {
       ending.close();
@@ -182,7 +230,7 @@ abstract class ConsoleCommand implements Callable<Integer> {
    */
   final Opened started(UnaryOperator<HostBuilder> more) {
     LoggedHost.name(null);
-    Opened opened = opened(more);
+    Opened opened = unstarted(more).opened();
     return orClose(
         opened,
         () -> {
@@ -193,14 +241,7 @@ abstract class ConsoleCommand implements Callable<Integer> {
 
   /** Continues no work of the store. */
   final Opened dormant(Store store) {
-    return opened(host -> host.store(store).dormant());
-  }
-
-  private Opened opened(UnaryOperator<HostBuilder> more) {
-    Looked looked = unstarted(more);
-    Fermata host = orClose(looked, () -> explained(looked.host()::start));
-    looked.ending().host(host);
-    return new Opened(host, looked.ending());
+    return looked().dormant(store);
   }
 
   /**

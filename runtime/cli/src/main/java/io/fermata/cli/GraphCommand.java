@@ -10,8 +10,6 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunPicture;
-import io.fermata.session.Fermata;
-import io.fermata.session.HostBuilder;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -67,7 +65,7 @@ final class GraphCommand extends ConsoleCommand {
       }
       requireFields(versions);
       Picture picture =
-          run == null ? newest(versions).picture() : drawn(application.host(), versions, run);
+          run == null ? newest(versions).picture() : drawn(application, versions, run);
       print(svg ? picture.svg() : picture.mermaid());
     }
     return 0;
@@ -102,7 +100,7 @@ final class GraphCommand extends ConsoleCommand {
   }
 
   /** Draws a run on the version of the flow that it was on last. */
-  private Picture drawn(HostBuilder host, List<Flow<?>> versions, String runId) {
+  private Picture drawn(Looked application, List<Flow<?>> versions, String runId) {
     LastVersion last = new LastVersion();
     List<Recorder> recorders = new ArrayList<>(List.of(last));
     NavigableMap<Integer, RunPicture> pictures = new TreeMap<>();
@@ -114,9 +112,8 @@ final class GraphCommand extends ConsoleCommand {
               ? picture
               : Redaction.of(redacted.toArray(String[]::new)).over(picture));
     }
-    HostBuilder dormant = host.store(store.present()).dormant();
-    try (Fermata opened = explained(dormant::start)) {
-      now(opened.journals().run(id, runId).replay(recorders.toArray(Recorder[]::new)));
+    try (Opened opened = application.dormant(store.present())) {
+      now(opened.host().journals().run(id, runId).replay(recorders.toArray(Recorder[]::new)));
     }
     return pictures.getOrDefault(last.version, pictures.lastEntry().getValue()).picture();
   }

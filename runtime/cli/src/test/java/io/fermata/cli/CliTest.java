@@ -27,6 +27,7 @@ import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.ToolCall;
+import io.fermata.session.observe.Telemetry;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PipedReader;
@@ -41,13 +42,16 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.assertj.core.api.Assertions;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -157,6 +161,57 @@ class CliTest {
     }
   }
 
+  /**
+   * A server that a signal ends while its host starts; payments need what its application opens.
+   */
+  static final class Paying {
+    public static void main(String[] arguments) {
+      CountDownLatch signalled = new CountDownLatch(1);
+      CountDownLatch closing = new CountDownLatch(1);
+      CountDownLatch misused = new CountDownLatch(1);
+      Runtime.getRuntime().addShutdownHook(new Thread(signalled::countDown));
+      Telemetry holding =
+          new Telemetry() {
+            @Override
+            public void opened(Gauged gauges) {
+              System.out.println("starting");
+              over(signalled, Duration.ofMinutes(1));
+              over(closing, Duration.ofMillis(300));
+            }
+          };
+      Application paying =
+          new Application() {
+            @Override
+            public void addTo(HostBuilder host) {
+              host.telemetry(holding).flow(paid(this::pay));
+            }
+
+            private void pay() {
+              if (closing.getCount() == 0) {
+                System.out.println("paid with a closed pool");
+                misused.countDown();
+              }
+            }
+
+            @Override
+            public void close() {
+              closing.countDown();
+              over(misused, Duration.ofSeconds(2));
+              System.out.println("closed");
+            }
+          };
+      System.exit(Cli.of("orders", paying).run(arguments));
+    }
+
+    private static boolean over(CountDownLatch latch, Duration timeout) {
+      try {
+        return latch.await(timeout.toMillis(), TimeUnit.MILLISECONDS);
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
   /** A server for the client that starts it, whose models may operate runs. */
   static final class Operating {
     public static void main(String[] arguments) {
@@ -193,6 +248,15 @@ class CliTest {
     return asking("Which dish?");
   }
 
+  private static Flow<Order> paid(Runnable pay) {
+    return Flow.of("order", Order.class)
+        .description("Orders food.")
+        .act("pay", run -> pay.run())
+        .edge(START, "pay")
+        .edge("pay", END)
+        .compile();
+  }
+
   private static Flow<Order> asking(String question) {
     return Flow.of("order", Order.class)
         .description("Orders food.")
@@ -217,19 +281,39 @@ class CliTest {
   /** The run that waits for a dish. */
   private RunInfo begun() {
     try (Fermata host = Fermata.host().store(Store.parse(store())).flow(order()).start()) {
-      host.call(
-              new ToolCall(
-                  "order",
-                  "ann",
-                  new ObjectMapper().createObjectNode().put("action", "start").put("intent", "eat"),
-                  new ObjectMapper().createObjectNode().put("threadId", "t"),
-                  null),
-              progress -> {})
-          .toCompletableFuture()
-          .join();
+      host.call(start(), progress -> {}).toCompletableFuture().join();
     }
     try (var runs = Fermata.openRuns(Store.parse(store()))) {
       return runs.list(RunQuery.ALL).toCompletableFuture().join().runs().get(0);
+    }
+  }
+
+  private static ToolCall start() {
+    return new ToolCall(
+        "order",
+        "ann",
+        new ObjectMapper().createObjectNode().put("action", "start").put("intent", "eat"),
+        new ObjectMapper().createObjectNode().put("threadId", "t"),
+        null);
+  }
+
+  /** A run that has to pay once more when a host starts. */
+  private void interrupted() throws Exception {
+    CompletableFuture<Void> paying = new CompletableFuture<>();
+    CompletableFuture<Void> crashed = new CompletableFuture<>();
+    Flow<Order> flow =
+        paid(
+            () -> {
+              paying.complete(null);
+              crashed.join();
+            });
+    Fermata host = Fermata.host().store(Store.parse(store())).flow(flow).start();
+    try {
+      host.call(start(), progress -> {});
+      paying.get(60, TimeUnit.SECONDS);
+    } finally {
+      host.crash();
+      crashed.complete(null);
     }
   }
 
@@ -430,6 +514,32 @@ class CliTest {
   @Test
   void aCommandThatIsTerminatedClosesItsApplication() throws Exception {
     assertThat(terminatedOnceOpened("graph", "order")).containsExactly("closed");
+  }
+
+  @Test
+  void aServerThatIsTerminatedWhileItsHostStartsClosesTheApplicationAfterTheHost()
+      throws Exception {
+    interrupted();
+    Process serve = process(List.of(), Paying.class, "serve", "--port", "0", "--store", store());
+    try (BufferedReader lines = serve.inputReader()) {
+      assertThat(lines.readLine()).isEqualTo("starting");
+      serve.toHandle().destroy(); // which leaves its output open
+      assertThat(lines.lines()).containsExactly("closed");
+    } finally {
+      serve.destroyForcibly();
+    }
+  }
+
+  @Test
+  void aHostDoesNotStartOnceItsApplicationIsClosed() {
+    Orders orders = new Orders();
+    ConsoleCommand.Ending ending = ConsoleCommand.Ending.of(orders);
+    ending.close();
+
+    assertThatThrownBy(() -> ending.host(() -> Assertions.fail("The host starts")))
+        .isInstanceOf(UnusableException.class)
+        .hasMessageContaining("ended before it had started");
+    assertThat(orders.seen).containsExactly("closed");
   }
 
   /** What a process still says. */
