@@ -2,7 +2,6 @@ package io.fermata.flow.schema;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.github.victools.jsonschema.generator.FieldScope;
 import com.github.victools.jsonschema.generator.Option;
@@ -30,13 +29,11 @@ import java.lang.annotation.Annotation;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
-import java.time.LocalDateTime;
-import java.time.LocalTime;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -45,19 +42,6 @@ import org.jspecify.annotations.Nullable;
 final class Schemas {
   /** A client chooses the names in maps, and every element of a long list repeats them. */
   private static final int LONGEST_PATH = 500;
-
-  private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
-  private static final String LOCAL_TIME = "^" + TIME + "$";
-  private static final String LOCAL_DATE_TIME =
-      "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T" + TIME + "$";
-  private static final Map<Class<?>, String> LOCAL_TIMES =
-      Map.of(LocalTime.class, LOCAL_TIME, LocalDateTime.class, LOCAL_DATE_TIME);
-  private static final Map<String, String> TIMES_SAID =
-      Map.of(
-          LOCAL_TIME,
-          "a time such as 19:30",
-          LOCAL_DATE_TIME,
-          "a date and time such as 2026-05-01T19:30");
 
   private static final SchemaGenerator WRITTEN =
       generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
@@ -110,16 +94,16 @@ final class Schemas {
 
   private static State describeState(Class<?> record) {
     long before = COMPUTED.get();
-    ObjectNode written = describe(WRITTEN, record);
+    ObjectNode written = describe(WRITTEN, record, JacksonTypes::requireKnown);
     boolean computes = COMPUTED.get() > before;
     return new State(written, computes ? describeWhole(record) : written);
   }
 
   private static ObjectNode describeWhole(Class<?> record) {
     try {
-      return describe(WHOLE, record);
+      return describe(WHOLE, record, JacksonTypes::allowUnknown);
     } catch (IllegalArgumentException e) {
-      return describe(RECURSIVE, record);
+      return describe(RECURSIVE, record, JacksonTypes::allowUnknown);
     }
   }
 
@@ -146,15 +130,18 @@ final class Schemas {
 
   /** All of it is required, but what is nullable. */
   static ObjectNode ofArguments(Type type) {
-    return describe(ARGUMENTS, type);
+    return describe(ARGUMENTS, type, JacksonTypes::requireKnown);
   }
 
-  private static ObjectNode describe(SchemaGenerator generator, Type type) {
+  private static ObjectNode describe(
+      SchemaGenerator generator, Type type, Consumer<ObjectNode> unknown) {
     if (type instanceof Class<?> read) {
       requireReadable(read);
     }
     try {
-      return generator.generateSchema(type);
+      ObjectNode schema = generator.generateSchema(type);
+      unknown.accept(schema);
+      return schema;
     } catch (IllegalArgumentException e) {
       String reason = String.valueOf(e.getMessage());
       throw new IllegalArgumentException(
@@ -229,7 +216,7 @@ final class Schemas {
   }
 
   private static @Nullable String form(JsonNode owner) {
-    String time = TIMES_SAID.get(owner.path("pattern").asText());
+    String time = JacksonTypes.words(owner.path("pattern").asText());
     String example = owner.path("examples").path(0).asText();
     String description = owner.path("description").asText();
     if (time != null) {
@@ -245,6 +232,7 @@ final class Schemas {
     SchemaGeneratorConfigBuilder config =
         new SchemaGeneratorConfigBuilder(
             Json.MAPPER, SchemaVersion.DRAFT_2020_12, OptionPreset.PLAIN_JSON);
+    config.forTypesInGeneral().withCustomDefinitionProvider(JacksonTypes::describe);
     config
         .forFields()
         .withRequiredCheck(required)
@@ -291,19 +279,17 @@ final class Schemas {
     return computed;
   }
 
-  /** Describes as Jackson reads them the types that it reads otherwise than they look. */
+  /** Enums by what is written for their constants, and unions by their members alone. */
   private static void asRead(ObjectNode schema, Class<?> type) {
-    String pattern = LOCAL_TIMES.get(type);
-    if (pattern != null) {
-      // The formats time and date-time demand an offset, which these types do not have.
-      schema.remove("format");
-      schema.put("pattern", pattern);
-    } else if (type == ObjectNode.class) {
-      schema.remove("additionalProperties");
-    } else if (type.isEnum()) {
+    if (type.isEnum()) {
+      List<JsonNode> all = Stream.of(type.getEnumConstants()).map(Json::tree).toList();
       schema.remove("const");
-      ArrayNode names = schema.putArray("enum");
-      Stream.of(type.getEnumConstants()).map(Json::tree).forEach(names::add);
+      schema.putArray("enum").addAll(all);
+      if (!all.stream().allMatch(JsonNode::isTextual)) {
+        schema.remove("type");
+      }
+    } else if ((schema.has("anyOf") || schema.has("allOf")) && !schema.has("properties")) {
+      schema.remove("additionalProperties");
     }
   }
 

@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
+import com.fasterxml.jackson.annotation.JsonValue;
 import com.fasterxml.jackson.databind.EnumNamingStrategies.SnakeCaseStrategy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.annotation.EnumNaming;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.management.ThreadMXBean;
 import io.fermata.flow.json.Json;
@@ -19,10 +23,25 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.math.BigDecimal;
+import java.net.URI;
+import java.net.URL;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.MonthDay;
+import java.time.Year;
+import java.time.YearMonth;
+import java.time.ZoneOffset;
+import java.util.BitSet;
 import java.util.Collections;
+import java.util.Currency;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -105,6 +124,110 @@ class ArgumentSchemaTest {
         .containsExactly(
             new Violation("pace", "must be one of at_once, later, not \"AT_ONCE\""),
             new Violation("notes", "must be an object, not a list"));
+  }
+
+  record Anything(JsonNode any, ArrayNode list, Object value, List<byte[]> bytes) {}
+
+  @Test
+  void aTreeMayBeAnythingAnArrayAnyListAndBytesAText() {
+    ArgumentSchema anything = ArgumentSchema.of(Anything.class);
+
+    assertThat(anything.check(tree("{'any':5,'list':[1,{'a':[]}],'value':[{}],'bytes':['AQI=']}")))
+        .isEmpty();
+    assertThat(anything.check(tree("{'any':{'a':1},'list':{},'value':'','bytes':[[1]]}")))
+        .containsExactlyInAnyOrder(
+            new Violation("list", "must be a list, not an object"),
+            new Violation("bytes.0", "must be a text, not a list"));
+  }
+
+  enum Grade {
+    PASSED(1),
+    FAILED(5);
+
+    private final int number;
+
+    Grade(int number) {
+      this.number = number;
+    }
+
+    @JsonValue
+    int number() {
+      return number;
+    }
+  }
+
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME)
+  @JsonSubTypes({
+    @JsonSubTypes.Type(value = Disc.class, name = "disc"),
+    @JsonSubTypes.Type(value = Box.class, name = "box")
+  })
+  sealed interface Shape permits Disc, Box {}
+
+  record Disc(int radius) implements Shape {}
+
+  record Box(int width) implements Shape {}
+
+  record OfTypes(
+      Year year,
+      YearMonth month,
+      MonthDay day,
+      ZoneOffset offset,
+      Duration length,
+      Currency currency,
+      Locale locale,
+      URL url,
+      Charset charset,
+      UUID id,
+      AtomicInteger count,
+      OptionalInt some,
+      List<YearMonth> months,
+      Map<String, Currency> byName,
+      Grade grade,
+      Map<String, Grade> grades,
+      List<Shape> shapes,
+      Map<String, Shape> shapesByName) {}
+
+  @Test
+  void whatIsWrittenOfATypeFitsItsSchema() throws Exception {
+    OfTypes all =
+        new OfTypes(
+            Year.of(2027),
+            YearMonth.of(2027, 5),
+            MonthDay.of(12, 24),
+            ZoneOffset.ofHours(2),
+            Duration.ofMinutes(90),
+            Currency.getInstance("EUR"),
+            Locale.GERMANY,
+            URI.create("https://example.com/a").toURL(),
+            StandardCharsets.UTF_8,
+            new UUID(1, 2),
+            new AtomicInteger(3),
+            OptionalInt.of(4),
+            List.of(YearMonth.of(2027, 5)),
+            Map.of("a", Currency.getInstance("EUR")),
+            Grade.FAILED,
+            Map.of("a", Grade.PASSED),
+            List.of(new Disc(1)),
+            Map.of("a", new Box(2)));
+    JsonNode written = Json.tree(all);
+    ArgumentSchema types = ArgumentSchema.of(OfTypes.class);
+
+    assertThat(types.check(written)).isEmpty();
+    assertThat(Json.tree(Json.value(written, OfTypes.class))).isEqualTo(written);
+    ((ObjectNode) written).put("month", "May").put("currency", 1).put("grade", 2);
+    assertThat(types.check(written))
+        .extracting(Violation::field)
+        .containsExactlyInAnyOrder("month", "currency", "grade");
+  }
+
+  @Test
+  void aTypeOfTheJdkWhoseJsonIsNotKnownIsRefused() {
+    record Unknown(String text, Map<String, BitSet> sets) {}
+    for (int again = 0; again < 2; again++) {
+      assertThatThrownBy(() -> ArgumentSchema.of(Unknown.class))
+          .hasMessage(
+              "Unknown cannot be described as JSON Schema: the JSON of a BitSet is not known; make it a record, a list, a text or a JsonNode");
+    }
   }
 
   @Test

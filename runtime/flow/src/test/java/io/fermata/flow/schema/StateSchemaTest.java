@@ -3,6 +3,7 @@ package io.fermata.flow.schema;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
@@ -28,6 +29,7 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.OffsetDateTime;
 import java.time.ZonedDateTime;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -521,5 +523,17 @@ class StateSchemaTest {
 
   private static JsonNode json(String text) throws JsonProcessingException {
     return Json.MAPPER.readTree(text.replace('\'', '"'));
+  }
+
+  @Test
+  void aFieldThatNoAnswerCanFillIsADefectOfItsStateUnlessItIsComputed() {
+    record Rota(String name, BitSet days, @Computed Runnable work) {}
+    record Computes(String name, @Computed Runnable work) {}
+    assertThat(new StateSchema<>(Rota.class).defects())
+        .singleElement(STRING)
+        .startsWith(
+            "State Rota cannot be described as JSON Schema: the JSON of a BitSet is not known");
+    assertThat(new StateSchema<>(Computes.class).defects()).isEmpty();
+    assertThat(new StateSchema<>(Computes.class).whole().at("/properties/work")).hasToString("{}");
   }
 }
