@@ -247,7 +247,7 @@ public final class ArgumentSchema {
     if (!(arguments instanceof ObjectNode sent)) {
       return List.of(new Violation(WHOLE, "must be an object"));
     }
-    JsonNode given = nullIsAbsent ? withoutNulls(sent) : sent;
+    JsonNode given = nullIsAbsent ? withoutNulls(json, sent) : sent;
     List<Error> errors;
     try {
       errors = check.validate(WholeNumbers.everywhere(given));
@@ -272,13 +272,17 @@ public final class ArgumentSchema {
 
   /** What was checked of arguments that fit: where a Java type reads them, all that is not null. */
   public ObjectNode checked(ObjectNode arguments) {
-    return reader == null ? arguments : (ObjectNode) withoutNulls(arguments);
+    return reader == null ? arguments : (ObjectNode) withoutNulls(json, arguments);
   }
 
-  private static JsonNode withoutNulls(JsonNode value) {
-    JsonNode rest = Json.mapped(value, (unusedName, part) -> withoutNulls(part));
+  /** Null is a value of its own where the schema lets everything be. */
+  private static JsonNode withoutNulls(JsonNode schema, JsonNode value) {
+    JsonNode rest =
+        Json.mapped(value, (name, part) -> withoutNulls(SchemaParts.of(schema, value, name), part));
     if (rest.isObject()) {
-      rest.properties().removeIf(member -> member.getValue().isNull());
+      rest.properties()
+          .removeIf(
+              member -> member.getValue().isNull() && !SchemaParts.open(schema, member.getKey()));
     }
     return rest;
   }

@@ -50,19 +50,9 @@ final class WholeNumbers {
 
   private static JsonNode read(JsonNode schema, JsonNode value) {
     if (value.isContainerNode()) {
-      return Json.mapped(value, (name, part) -> read(part(schema, value, name), part));
+      return Json.mapped(value, (name, part) -> read(SchemaParts.of(schema, value, name), part));
     }
     return wantsInteger(schema.path("type")) ? whole(value) : value;
-  }
-
-  private static JsonNode part(JsonNode schema, JsonNode value, String name) {
-    JsonNode named =
-        value.isArray()
-            ? schema.path("prefixItems").path(Integer.parseInt(name))
-            : schema.path("properties").path(name);
-    return named.isMissingNode()
-        ? schema.path(value.isArray() ? "items" : "additionalProperties")
-        : named;
   }
 
   /** Whether the type is integer, or one of several of which no other is a number. */

@@ -165,7 +165,7 @@ class ArgumentSchemaTest {
 
   record Disc(int radius) implements Shape {}
 
-  record Box(int width) implements Shape {}
+  record Box(int width, @Nullable Place within) implements Shape {}
 
   record OfTypes(
       Year year,
@@ -208,7 +208,7 @@ class ArgumentSchemaTest {
             Grade.FAILED,
             Map.of("a", Grade.PASSED),
             List.of(new Disc(1)),
-            Map.of("a", new Box(2)));
+            Map.of("a", new Box(2, null)));
     JsonNode written = Json.tree(all);
     ArgumentSchema types = ArgumentSchema.of(OfTypes.class);
 
@@ -237,6 +237,37 @@ class ArgumentSchemaTest {
         .containsExactly(new Violation("near.0.city", "is required"));
     assertThat(check("{'query':'a','exact':true,'near':[null]}"))
         .containsExactly(new Violation("near.0", "must be an object, not null"));
+  }
+
+  record Patch(
+      ObjectNode patch,
+      @Nullable Map<String, Object> free,
+      @Nullable JsonNode any,
+      @Nullable List<Shape> shapes,
+      @Nullable Map<String, Integer> counts,
+      Optional<Place> place) {}
+
+  @Test
+  void nullIsAValueWhereTheSchemaLetsEverythingBe() {
+    ArgumentSchema patch = ArgumentSchema.of(Patch.class);
+    ObjectNode sent =
+        (ObjectNode)
+            tree(
+                "{'patch':{'phone':null,'at':[{'a':null}]},'free':{'a':{'b':null}},'any':[{'c':null}],"
+                    + "'shapes':[{'@type':'box','width':1,'within':null},{'@type':'disc','radius':2,'within':null},"
+                    + "{'@type':'box','width':1.0,'within':{'city':'d','street':null}}],"
+                    + "'counts':{'a':null,'b':1},'place':{'city':'c','street':null},'unknown':null}");
+
+    assertThat(patch.check(sent)).isEmpty();
+    assertThat(patch.checked(sent))
+        .isEqualTo(
+            tree(
+                "{'patch':{'phone':null,'at':[{'a':null}]},'free':{'a':{'b':null}},'any':[{'c':null}],"
+                    + "'shapes':[{'@type':'box','width':1},{'@type':'disc','radius':2},"
+                    + "{'@type':'box','width':1.0,'within':{'city':'d'}}],"
+                    + "'counts':{'b':1},'place':{'city':'c'}}"));
+    assertThat(patch.check(tree("{'patch':null}")))
+        .containsExactly(new Violation("patch", "is required"));
   }
 
   @Test

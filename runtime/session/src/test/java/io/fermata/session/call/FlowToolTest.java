@@ -133,6 +133,29 @@ class FlowToolTest {
     }
   }
 
+  record Change(ObjectNode patch) {}
+
+  record Contact(ObjectNode patch, @Computed String seen) {}
+
+  @Test
+  void nullWithinATreeReachesTheFlow() {
+    Flow<Contact> flow =
+        Flow.of("contact", Contact.class)
+            .description("Changes a contact.")
+            .act("change", run -> run.set("seen", run.state().patch().toString()))
+            .edge(START, "change")
+            .edge("change", END)
+            .result(Contact::seen)
+            .compile();
+    FlowTool tool = FlowTool.of("rate", "Changes a contact.", flow).arguments(Change.class);
+    ObjectNode given = Json.object();
+    given.putObject("patch").putNull("phone");
+
+    try (Fermata host = host(tool)) {
+      assertThat(result(host.use(use("1"), given)).text()).contains("{\\\"phone\\\":null}");
+    }
+  }
+
   private static ToolUse use(String callId) {
     return new ToolUse("rate", "thread-1", callId);
   }
