@@ -36,6 +36,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -246,6 +247,30 @@ class FlowStateTest {
     talk.crash().say("Morning");
     assertThat(model.lastRequest())
         .containsSubsequence("assistant: [note]", "result of note: noted night", "user: Morning");
+  }
+
+  record Limits(Map<String, Integer> by) {}
+
+  @Test
+  void nullInAMapOfAnEffectIsAbsentWhenItIsDue() {
+    ScheduledHandler later =
+        ScheduledHandler.of(
+            "later", "Later.", Limits.class, (flow, limits) -> noted.add(limits.toString()));
+    model.call("work").say("Done.");
+    Conversation talk =
+        Conversation.with(
+            agent(
+                    work(
+                        flow ->
+                            flow.scheduleEffect(
+                                "later",
+                                Map.of("by", Collections.singletonMap("a", null)),
+                                Duration.ofHours(1))))
+                .effects(later));
+
+    talk.say("Hi").pass(Duration.ofHours(2));
+
+    assertThat(noted).containsExactly("Limits[by={}]");
   }
 
   @Test

@@ -46,6 +46,8 @@ class PlainToolsTest {
 
   record Named(@Nullable String name) {}
 
+  record Limits(Map<String, Integer> by) {}
+
   record Totals(List<Named> totals) {}
 
   private final BlockingQueue<String> interrupted = new LinkedBlockingQueue<>();
@@ -120,6 +122,10 @@ class PlainToolsTest {
                     .input(
                         "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\",\"maximum\":100}}}")
                     .call(call -> McpResult.text(Json.text(call.arguments()))))
+            .tool(
+                McpTool.of("limit", "Sets limits")
+                    .input(Limits.class)
+                    .call(call -> McpResult.text(call.arguments(Limits.class).toString())))
             .tool(
                 McpTool.of("thread", "Says where it runs")
                     .call(call -> McpResult.text(Thread.currentThread().getName())))
@@ -247,6 +253,12 @@ class PlainToolsTest {
   @Test
   void aResultWithNullWhereItsOutputSchemaHasATextIsNotSentAsItIs() {
     assertThat(call("lists", "{}").path("isError").asBoolean()).isTrue();
+  }
+
+  @Test
+  void nullInAMapOfValuesIsAbsentForTheHandlerAsForTheCheck() {
+    assertThat(call("limit", "{\"by\":{\"a\":null,\"b\":1}}").at("/content/0/text").asText())
+        .isEqualTo("Limits[by={b=1}]");
   }
 
   @Test

@@ -19,6 +19,7 @@ import java.math.BigDecimal;
 import java.time.Duration;
 import java.time.LocalDate;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -137,6 +138,24 @@ class ToolsTest {
 
     assertThat(result.failed()).isFalse();
     assertThat(result.text()).isEqualTo("[\"a@b.c\",\"null\",\"NEWEST\",\"null\"]");
+  }
+
+  record Limits(Map<String, Integer> by, @Nullable List<Limits.Of> of) {
+    record Of(Map<String, Integer> by) {}
+
+    Limits {
+      by = Map.copyOf(by);
+    }
+  }
+
+  @Test
+  void nullInAMapOfValuesIsAbsentForTheHandlerAsForTheCheck() throws Exception {
+    Tool limit =
+        Tool.of("limit", "Sets limits.", Limits.class, (flow, limits) -> limits.toString());
+
+    ToolResult result = rig.call(limit, json("{'by':{'a':null,'b':1},'of':[{'by':{'c':null}}]}"));
+
+    assertThat(result.text()).isEqualTo("Limits[by={b=1}, of=[Of[by={}]]]");
   }
 
   @Test

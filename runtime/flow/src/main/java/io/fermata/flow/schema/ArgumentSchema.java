@@ -263,16 +263,17 @@ public final class ArgumentSchema {
   }
 
   /**
-   * Arguments that fit as they are meant: an integer that is written as 5.0, which JSON Schema
-   * takes for one and Java does not, is 5.
+   * Arguments that fit as they are meant, which is what was checked: an integer that is written as
+   * 5.0, which JSON Schema takes for one and Java does not, is 5, and where a Java type reads them,
+   * null that counts as absent is absent.
    */
   public ObjectNode meant(ObjectNode arguments) {
-    return (ObjectNode) WholeNumbers.wanted(json, arguments);
+    return meantWithNulls(reader == null ? arguments : (ObjectNode) withoutNulls(json, arguments));
   }
 
-  /** What was checked of arguments that fit: where a Java type reads them, all that is not null. */
-  public ObjectNode checked(ObjectNode arguments) {
-    return reader == null ? arguments : (ObjectNode) withoutNulls(json, arguments);
+  /** The same for who takes null for more than absent: its integers are meant, its nulls stay. */
+  public ObjectNode meantWithNulls(ObjectNode arguments) {
+    return (ObjectNode) WholeNumbers.wanted(json, arguments);
   }
 
   /** Null is a value of its own where the schema lets everything be. */

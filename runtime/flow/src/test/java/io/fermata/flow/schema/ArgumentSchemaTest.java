@@ -259,12 +259,12 @@ class ArgumentSchemaTest {
                     + "'counts':{'a':null,'b':1},'place':{'city':'c','street':null},'unknown':null}");
 
     assertThat(patch.check(sent)).isEmpty();
-    assertThat(patch.checked(sent))
+    assertThat(patch.meant(sent))
         .isEqualTo(
             tree(
                 "{'patch':{'phone':null,'at':[{'a':null}]},'free':{'a':{'b':null}},'any':[{'c':null}],"
                     + "'shapes':[{'@type':'box','width':1},{'@type':'disc','radius':2},"
-                    + "{'@type':'box','width':1.0,'within':{'city':'d'}}],"
+                    + "{'@type':'box','width':1,'within':{'city':'d'}}],"
                     + "'counts':{'b':1},'place':{'city':'c'}}"));
     assertThat(patch.check(tree("{'patch':null}")))
         .containsExactly(new Violation("patch", "is required"));

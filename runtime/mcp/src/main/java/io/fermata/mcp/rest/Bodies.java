@@ -197,7 +197,7 @@ final class Bodies {
       wrong.put("body", more.replace("violations", "invalid fields"));
     }
     check(wrong);
-    return Json.value(schema.meant(given), type);
+    return Json.value(schema.meantWithNulls(given), type);
   }
 
   /** Refuses a body of which fields are wrong. */

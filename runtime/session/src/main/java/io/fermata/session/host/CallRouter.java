@@ -94,7 +94,7 @@ public record CallRouter(
     } else if (explains != null) {
       return explains.call(call);
     }
-    ToolCall sent = job == null ? call : begun(call, job.arguments().checked(call.arguments()));
+    ToolCall sent = job == null ? call : begun(call, job.arguments().meant(call.arguments()));
     // Known before the call: hosts may agree on the version while the reply is under way.
     String newer = catalog.newerThanAgreed(call.tool());
     CompletionStage<ToolReply> replied = gateway.call(sent, mode, progress, trace);

@@ -80,7 +80,7 @@ public final class ToolUses {
       return CompletableFuture.completedFuture(new ToolOutcome.Result(wrong, true));
     }
     ObjectNode call = Json.object().put("action", "start").put("intent", "called as a tool");
-    call.set("stateUpdates", tool.arguments().checked(arguments));
+    call.set("stateUpdates", tool.arguments().meant(arguments));
     return ended(use, send(use, call, named("start"), progress), progress)
         .thenApply(outcome -> keyUsed(outcome, "callId", use.callId(), "use"));
   }
