@@ -79,8 +79,7 @@ public final class Json {
       MAPPER
           .copy()
           .registerModule(new SimpleModule("beans").setSerializerModifier(new NoEmptyBeans()))
-          .registerModule(
-              new SimpleModule("containers").setSerializerModifier(new UnorderedContainers()))
+          .registerModule(new SimpleModule("containers").setSerializerModifier(new Containers()))
           .writer()
           .with(SerializationFeature.FAIL_ON_EMPTY_BEANS)
           // Without quotes Infinity and NaN are no JSON, and are refused where they are read back.
@@ -119,6 +118,7 @@ public final class Json {
   /**
    * The tree of any value an author may hand over: records, maps, enums, dates, trees. It is the
    * tree that reading its text would give, so a state read back from a journal equals the live one.
+   * What lists, maps and optionals hold is written as it is alone, with what names their subtype.
    * Sets and maps that have no order of their own, such as {@link Set#of}, are written in that of
    * the texts of their elements and keys, so it is the same tree in every process. No text in it
    * has half of a surrogate pair, which a journal could not hold.

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.annotation.JsonFormat;
+import com.fasterxml.jackson.annotation.JsonSubTypes;
+import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -26,6 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -168,6 +171,86 @@ class ViewTest {
     Driver run = new Driver(flow);
     run.start();
     assertThat(run.state.data()).isEqualTo(data("{'trees': [{'t': 1}], 'note': '[{\\'t\\':1}]'}"));
+  }
+
+  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME)
+  @JsonSubTypes({
+    @JsonSubTypes.Type(value = Disc.class, name = "disc"),
+    @JsonSubTypes.Type(value = Square.class, name = "square")
+  })
+  sealed interface Shape permits Disc, Square {}
+
+  record Disc(Integer radius) implements Shape {}
+
+  record Square(Integer width) implements Shape {}
+
+  record Group(Shape first, List<Shape> rest) {}
+
+  record Drawing(
+      @Computed List<Shape> shapes,
+      @Computed Map<String, Shape> byName,
+      @Computed List<List<Shape>> rows,
+      @Computed Set<Shape> once,
+      @Computed Optional<Shape> one,
+      @Computed List<Group> groups,
+      @Computed List<Shape> computed,
+      @Computed List<Shape> inner,
+      @Computed List<Shape> result) {}
+
+  @Test
+  void theElementsOfAListKeepTheirSubtypesHoweverTheyAreWritten() {
+    List<Shape> shapes = List.of(new Disc(1), new Square(2));
+    Flow<Drawing> part =
+        Flow.of("part", Drawing.class)
+            .description("Draws a part.")
+            .computes("draw", unused -> Map.of("computed", shapes))
+            .edge(START, "draw")
+            .edge("draw", END)
+            .result(Drawing::computed)
+            .compile();
+    Flow<Drawing> flow =
+        Flow.of("drawing", Drawing.class)
+            .description("Draws.")
+            .act(
+                "draw",
+                run ->
+                    run.set("shapes", shapes)
+                        .set("byName", Map.of("a", new Disc(3)))
+                        .set("rows", List.of(shapes, List.of()))
+                        .set("once", Set.of(new Disc(1), new Square(2)))
+                        .set("one", Optional.of(new Square(4)))
+                        .set("groups", List.of(new Group(new Disc(5), shapes))))
+            .computes("compute", drawing -> Map.of("computed", drawing.shapes()))
+            .subflow(
+                "part",
+                part,
+                m ->
+                    m.input(drawing -> Map.of("shapes", drawing.shapes()))
+                        .output((drawing, drawn) -> Map.of("inner", drawn.shapes()))
+                        .into("result"))
+            .edge(START, "draw")
+            .edge("draw", "compute")
+            .edge("compute", "part")
+            .edge("part", END)
+            .compile();
+    Drawing drawing =
+        new Drawing(
+            shapes,
+            Map.of("a", new Disc(3)),
+            List.of(shapes, List.of()),
+            Set.of(new Disc(1), new Square(2)),
+            Optional.of(new Square(4)),
+            List.of(new Group(new Disc(5), shapes)),
+            shapes,
+            shapes,
+            shapes);
+    StateSchema<Drawing> drawings = new StateSchema<>(Drawing.class);
+    Driver run = new Driver(flow);
+
+    assertThat(run.start()).isInstanceOf(Outcome.Complete.class);
+    assertThat(drawings.view(run.state.data())).isEqualTo(drawing);
+    run.crash(run.journal.size());
+    assertThat(drawings.view(run.state.data())).isEqualTo(drawing);
   }
 
   // --- what can be read -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.Spliterator;
 import java.util.function.UnaryOperator;
@@ -23,10 +24,20 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes sets and maps that have no order of their own in that of their texts: {@link Set#of} and
- * {@link Map#of} are iterated in another one in each process.
+ * {@link Map#of} are iterated in another one in each process. What a container of an erased type
+ * holds is written as it is alone: Jackson would leave out which of its subtypes it is.
  */
-final class UnorderedContainers extends BeanSerializerModifier {
+final class Containers extends BeanSerializerModifier {
   private static final long serialVersionUID = 1;
+
+  @Override
+  public JsonSerializer<?> modifySerializer(
+      SerializationConfig config, BeanDescription bean, JsonSerializer<?> serializer) {
+    JavaType type = bean.getType();
+    return type.hasRawClass(Optional.class) && erased(type)
+        ? with(type, serializer, value -> ((Optional<?>) value).map(TypedElements::written))
+        : serializer;
+  }
 
   @Override
   public JsonSerializer<?> modifyCollectionSerializer(
@@ -34,9 +45,13 @@ final class UnorderedContainers extends BeanSerializerModifier {
       CollectionType type,
       BeanDescription bean,
       JsonSerializer<?> serializer) {
-    return type.isTypeOrSubTypeOf(Set.class) && !type.isTypeOrSubTypeOf(EnumSet.class)
-        ? with(type, serializer, value -> ordered((Set<?>) value))
-        : serializer;
+    boolean set = type.isTypeOrSubTypeOf(Set.class) && !type.isTypeOrSubTypeOf(EnumSet.class);
+    if (!erased(type)) {
+      return set ? with(type, serializer, value -> ordered((Set<?>) value)) : serializer;
+    }
+    return set
+        ? with(type, serializer, value -> TypedElements.written(ordered((Set<?>) value)))
+        : with(type, serializer, value -> TypedElements.written((Collection<?>) value));
   }
 
   @Override
@@ -45,9 +60,16 @@ final class UnorderedContainers extends BeanSerializerModifier {
       MapType type,
       BeanDescription bean,
       JsonSerializer<?> serializer) {
-    return type.isTypeOrSubTypeOf(EnumMap.class)
-        ? serializer
-        : with(type, serializer, value -> ordered((Map<?, ?>) value));
+    if (!erased(type)) {
+      return type.isTypeOrSubTypeOf(EnumMap.class)
+          ? serializer
+          : with(type, serializer, value -> ordered((Map<?, ?>) value));
+    }
+    return with(type, serializer, value -> TypedElements.written(ordered((Map<?, ?>) value)));
+  }
+
+  private static boolean erased(JavaType type) {
+    return type.getContentType().isJavaLangObject();
   }
 
   private static JsonSerializer<?> with(
@@ -67,7 +89,7 @@ final class UnorderedContainers extends BeanSerializerModifier {
       return set;
     }
     Set<@Nullable Object> ordered = new LinkedHashSet<>();
-    set.stream().sorted(Comparator.comparing(UnorderedContainers::text)).forEach(ordered::add);
+    set.stream().sorted(Comparator.comparing(Containers::text)).forEach(ordered::add);
     return ordered;
   }
 
