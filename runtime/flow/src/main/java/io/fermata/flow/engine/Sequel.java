@@ -244,10 +244,15 @@ final class Sequel {
     return open != null && passes > 0 && pass();
   }
 
-  /** Nobody has seen what came by itself: the first look only shows it, and the next one passes. */
+  /**
+   * Nobody has seen what came by itself: the first look only shows it, and the next one passes.
+   * While something is undone a look shows nothing, and is the pass that it was meant as.
+   */
   private boolean pass() {
-    passes -= program.unseen(state) ? 0 : 1;
-    return happen(new Input.Continue(Json.object(), at));
+    boolean unseen = program.unseen(state);
+    boolean happened = happen(new Input.Continue(Json.object(), at));
+    passes -= unseen && !program.unseen(state) ? 0 : 1;
+    return happened;
   }
 
   private void answer(ObjectNode updates, String field) {

@@ -5,6 +5,7 @@ import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.route.Condition.gt;
 import static io.fermata.flow.route.Condition.gte;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
@@ -13,12 +14,14 @@ import io.fermata.flow.action.Run;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.replay.Change.Kind;
+import io.fermata.flow.route.Branches;
 import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
 /** What would have been otherwise is followed through the rest of the journal. */
@@ -160,6 +163,49 @@ class ChangesTest {
     assertThat(Replay.of(forked(false), journal(run)).changes())
         .extracting(Change::kind)
         .contains(Kind.OUTCOME);
+  }
+
+  /** A question comes up after a sleep, beside a fork of which two signals lead on. */
+  private Flow<Order> reserving(UnaryOperator<Branches> join) {
+    return Flow.of("order", Order.class)
+        .description("Sells seats.")
+        .sleep("cool", Duration.ofDays(1))
+        .ask("ask_boss", q -> q.question("boss", "Who approves?", QuestionOptions::optional))
+        .act("split", run -> {})
+        .waitFor("await_payment", "paid", "price")
+        .act("reserve", run -> {})
+        .compensate("reserve", run -> {})
+        .waitFor("await_stock", "stock", "seats")
+        .act("ship", run -> {})
+        .act("close", run -> {})
+        .fork(START, f -> f.branch("cool").branch("split").join("close"))
+        .edge("cool", "ask_boss")
+        .edge("ask_boss", "close")
+        .fork("split", f -> join.apply(f.branch("await_payment").branch("reserve")).join("ship"))
+        .edge("await_payment", "ship")
+        .edge("reserve", "await_stock")
+        .edge("await_stock", "ship")
+        .edge("ship", "close")
+        .edge("close", END)
+        .compile();
+  }
+
+  @Test
+  void aPartedRunThatUndoesBesideAnUnseenQuestionIsFollowedToWhereItWaits() {
+    Driver run = new Driver(reserving(all -> all));
+    run.start();
+    run.pass();
+    run.signal("paid", 5);
+    run.signal("stock", 3);
+    run.proceed();
+    assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
+    RunJournal journal = journal(run);
+
+    List<Change> changes =
+        assertTimeoutPreemptively(
+            Duration.ofSeconds(20), () -> Replay.of(reserving(Branches::first), journal).changes());
+
+    assertThat(changes).extracting(Change::kind).contains(Kind.OUTCOME);
   }
 
   @Test
