@@ -3,10 +3,9 @@ package io.fermata.flow.observe;
 import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -28,14 +27,19 @@ public record AttachedRecorder(Recorder recorder, Set<String> mounts) {
     return new AttachedRecorder(recorder, Set.of(""));
   }
 
-  /** The same with every recorder named once, wherever it is attached. */
+  /** The same with every recorder named once, wherever it is attached; equal ones are several. */
   public static List<AttachedRecorder> once(List<AttachedRecorder> all) {
-    Map<Recorder, Set<String>> mounts = new LinkedHashMap<>();
+    IdentityHashMap<Recorder, Set<String>> mounts = new IdentityHashMap<>();
     for (AttachedRecorder one : all) {
-      mounts.computeIfAbsent(one.recorder(), r -> new LinkedHashSet<>()).addAll(one.mounts());
+      mounts.computeIfAbsent(one.recorder(), r -> new HashSet<>()).addAll(one.mounts());
     }
     List<AttachedRecorder> once = new ArrayList<>();
-    mounts.forEach((recorder, paths) -> once.add(new AttachedRecorder(recorder, paths)));
+    for (AttachedRecorder one : all) {
+      Set<String> paths = mounts.remove(one.recorder());
+      if (paths != null) {
+        once.add(new AttachedRecorder(one.recorder(), paths));
+      }
+    }
     return List.copyOf(once);
   }
 

@@ -709,6 +709,28 @@ class RunObserverTest {
     assertThat(twice.calls).isEqualTo(once.calls);
   }
 
+  /** Equal to every other one that has seen the same. */
+  private record Seen(List<Observation> events) implements Recorder {
+    @Override
+    public void onEvent(Observation event) {
+      events.add(event);
+    }
+  }
+
+  @Test
+  void recordersThatAreEqualReceiveEachTheirOwn() {
+    Seen inStay = new Seen(new ArrayList<>());
+    Seen one = new Seen(new ArrayList<>());
+    Seen other = new Seen(new ArrayList<>());
+    Driver trip = trip(inStay);
+    Trips.untilPin(trip);
+
+    observed(trip, one, other);
+
+    assertThat(one.events()).isNotEmpty().isEqualTo(other.events());
+    assertThat(inStay.events()).isNotEmpty().hasSizeLessThan(one.events().size());
+  }
+
   // --- live and later -------------------------------------------------------------------------
 
   private static List<Observation> cut(Driver run, int records) {

@@ -127,6 +127,24 @@ class RecorderFeedTest {
             end -> assertThat(end.status()).isEqualTo(RunState.Status.COMPLETED));
   }
 
+  /** Equal to every other one that has seen the same. */
+  private record Seen(List<Observation> events) implements Recorder {
+    @Override
+    public void onEvent(Observation event) {
+      events.add(event);
+    }
+  }
+
+  @Test
+  void recordersThatAreEqualReceiveEachTheirOwn() {
+    Seen one = new Seen(new CopyOnWriteArrayList<>());
+    Seen other = new Seen(new CopyOnWriteArrayList<>());
+    try (Fermata host = host(one, other).start()) {
+      dine(host, "s");
+    }
+    assertThat(one.events()).isNotEmpty().isEqualTo(other.events());
+  }
+
   @Test
   void everyEventNamesItsRunAndItsPlaceInTheJournal() {
     Listener listener = new Listener();
