@@ -1026,7 +1026,6 @@ class ThreadHostTest {
 
   @Test
   void aThreadWaitsOnForItsFlowWhileTheHostLacksItsVersion() throws Exception {
-    FlowTool old = paints(flow -> flow.act("dry", run -> {}).edge(START, "dry").edge("dry", END));
     FlowTool paint =
         paints(flow -> flow.version(2).waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
     Instant began = Instant.now();
@@ -1035,7 +1034,7 @@ class ThreadHostTest {
       id = sent(host, "go");
       waits(host.threads(), id, "for signal dried");
     }
-    try (Fermata host = at(began.plusSeconds(120), old)) {
+    try (Fermata host = at(began.plusSeconds(120), dries())) {
       looked(host, id, 2);
       assertThat(waits(host, id))
           .containsExactly("for a host that can continue its run (version_changed)");
@@ -1047,18 +1046,21 @@ class ThreadHostTest {
     }
   }
 
+  /** A flow whose effect is undone when it is withdrawn while it dries. */
+  private static FlowTool mixing(List<String> done, UnaryOperator<FlowBuilder<Case>> dry) {
+    return paints(
+        flow ->
+            dry.apply(flow.version(2).act("mix", run -> done.add("mixed")))
+                .compensate("mix", run -> done.add("poured away"))
+                .edge(START, "mix")
+                .edge("mix", "dry")
+                .edge("dry", END));
+  }
+
   @Test
   void aFlowWhoseToolIsMissingIsUndoneByTheReleaseThatHasItAgain() throws Exception {
     List<String> done = new CopyOnWriteArrayList<>();
-    FlowTool paint =
-        paints(
-            flow ->
-                flow.act("mix", run -> done.add("mixed"))
-                    .waitFor("dry", "dried")
-                    .compensate("mix", run -> done.add("poured away"))
-                    .edge(START, "mix")
-                    .edge("mix", "dry")
-                    .edge("dry", END));
+    FlowTool paint = mixing(done, flow -> flow.waitFor("dry", "dried"));
     Agent without =
         Agent.aiHuman(
             "decorator", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::paints)));
@@ -1087,6 +1089,38 @@ class ThreadHostTest {
     try (Fermata host = withPainter(paint)) {
       TestHost.eventually(() -> done.size() == 4);
       assertThat(done).endsWith("poured away", "poured away");
+      TestHost.eventually(() -> runs(host) == 0);
+    }
+  }
+
+  /** The flow in its version before {@link #mixing}. */
+  private static FlowTool dries() {
+    return paints(flow -> flow.act("dry", run -> {}).edge(START, "dry").edge("dry", END));
+  }
+
+  @Test
+  void aFlowThatAsksInAStoppedThreadIsUndoneByTheReleaseThatHasItsVersion() throws Exception {
+    List<String> done = new CopyOnWriteArrayList<>();
+    FlowTool paint = mixing(done, flow -> flow.ask("dry", a -> a.question("seen", "Is it dry?")));
+    String id;
+    try (Fermata host = withPainter(paint)) {
+      id = sent(host, "go");
+      now(host.threads().settled("ann", id, TIMEOUT));
+      assertThat(now(host.threads().get("ann", id)).status()).isEqualTo(Threads.Status.ASKING);
+    }
+    try (Fermata host = withPainter(dries())) {
+      now(host.threads().stop("ann", id));
+      TestHost.eventually(
+          () ->
+              events(host, id).stream()
+                  .anyMatch(
+                      event ->
+                          event instanceof ThreadEvent.DeliveryFailed
+                              || event instanceof ThreadEvent.CallWithdrawn));
+      assertThat(done).containsExactly("mixed");
+    }
+    try (Fermata host = withPainter(paint)) {
+      TestHost.eventually(() -> done.contains("poured away"));
       TestHost.eventually(() -> runs(host) == 0);
     }
   }
@@ -1126,18 +1160,15 @@ class ThreadHostTest {
         .start();
   }
 
+  private static List<ThreadEvent> events(Fermata host, String id) {
+    return host.journals().thread(id).readWithSecrets().toCompletableFuture().join().events();
+  }
+
   /** Waits until so many attempts at a thread's call have ended. */
   private static void looked(Fermata host, String id, int attempts) throws Exception {
     TestHost.eventually(
         () ->
-            host
-                    .journals()
-                    .thread(id)
-                    .readWithSecrets()
-                    .toCompletableFuture()
-                    .join()
-                    .events()
-                    .stream()
+            events(host, id).stream()
                     .filter(
                         event ->
                             event instanceof ThreadEvent.CallWaits

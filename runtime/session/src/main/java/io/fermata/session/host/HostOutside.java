@@ -174,6 +174,8 @@ public final class HostOutside implements Outside {
                     "The run has not ended yet, it waits for " + waiting.waitsFor());
               } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
                 throw notEnded(unfinished.code(), unfinished.message());
+              } else if (outcome instanceof ToolOutcome.Paused) {
+                throw new IllegalStateException("The run has not ended yet, it asks");
               } else if (outcome instanceof ToolOutcome.Refused refused
                   && STAYS.contains(refused.code())) {
                 throw notEnded(refused.code(), refused.message());

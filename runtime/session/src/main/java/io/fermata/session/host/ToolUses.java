@@ -52,6 +52,9 @@ public final class ToolUses {
           ErrorCode.RUN_EXPIRED.wireName(),
           ErrorCode.RUN_FAILED.wireName());
 
+  /** What a run asks, beside what its reply says. */
+  private static final Set<String> QUESTIONS = Set.of("question", "questions", "tool");
+
   private final BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls;
   private final Map<String, FlowTool> tools;
 
@@ -157,7 +160,12 @@ public final class ToolUses {
 
   public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
     return send(use, Json.object().put("action", "cancel"), Json.object(), progress -> {})
-        .thenApply(reply -> outcome(reply.structured()));
+        .thenApply(reply -> outcome(withoutQuestions(reply.structured())));
+  }
+
+  /** A run that was not withdrawn may ask on, but a withdrawal answers nothing. */
+  private static ObjectNode withoutQuestions(ObjectNode body) {
+    return body.deepCopy().remove(QUESTIONS);
   }
 
   private static ObjectNode named(String callId) {
@@ -203,7 +211,7 @@ public final class ToolUses {
   }
 
   private static boolean asks(ObjectNode body) {
-    return body.has("question") || body.has("questions") || body.has("tool");
+    return QUESTIONS.stream().anyMatch(body::has);
   }
 
   private static ToolOutcome outcome(ObjectNode body) {

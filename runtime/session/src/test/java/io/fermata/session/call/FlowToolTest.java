@@ -679,20 +679,22 @@ class FlowToolTest {
     }
   }
 
+  /** Version 2, whose effect is undone when it is withdrawn while it awaits something. */
+  private FlowTool holding(UnaryOperator<FlowBuilder<Case>> await) {
+    FlowBuilder<Case> flow = Flow.of("triage", Case.class).version(2).description("Waits.");
+    return tool(
+        await
+            .apply(flow.act("hold", run -> done.add("held")))
+            .compensate("hold", run -> done.add("released"))
+            .edge(START, "hold")
+            .edge("hold", "await")
+            .edge("await", END));
+  }
+
   @Test
   void aUseWhoseVersionIsNotRegisteredIsLeftAsItWas() {
     FlowTool old = tool(triage());
-    FlowTool now =
-        tool(
-            Flow.of("triage", Case.class)
-                .version(2)
-                .description("Waits.")
-                .act("hold", run -> done.add("held"))
-                .waitFor("await_file", "file")
-                .compensate("hold", run -> done.add("released"))
-                .edge(START, "hold")
-                .edge("hold", "await_file")
-                .edge("await_file", END));
+    FlowTool now = holding(flow -> flow.waitFor("await", "file"));
     Fermata host = host(now);
     ToolOutcome waiting = got(host.use(use("1"), score(1)));
     host.crash();
@@ -706,6 +708,25 @@ class FlowToolTest {
     back.crash();
     try (Fermata next = host(now)) {
       assertThat(got(next.again(use("1")))).isEqualTo(waiting);
+      assertThat(done).containsExactly("held");
+      assertThat(result(next.withdraw(use("1"))).error()).isTrue();
+      assertThat(done).containsExactly("held", "released");
+    }
+  }
+
+  @Test
+  void aUseThatAsksIsNotWithdrawnByAHostWithoutItsVersion() {
+    FlowTool now = holding(flow -> flow.ask("await", a -> a.question("approver", "Who approves?")));
+    Fermata host = host(now);
+    assertThat(got(host.use(use("1"), score(1)))).isInstanceOf(ToolOutcome.Paused.class);
+    host.crash();
+    Fermata back = host(tool(triage()));
+    assertThat(got(back.withdraw(use("1"))))
+        .isInstanceOfSatisfying(
+            ToolOutcome.Refused.class,
+            refused -> assertThat(refused.code()).isEqualTo("version_changed"));
+    back.crash();
+    try (Fermata next = host(now)) {
       assertThat(done).containsExactly("held");
       assertThat(result(next.withdraw(use("1"))).error()).isTrue();
       assertThat(done).containsExactly("held", "released");
