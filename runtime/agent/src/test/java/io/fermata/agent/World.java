@@ -48,8 +48,8 @@ public final class World implements Outside {
   /** Which budget of an ancestor is spent. */
   public @Nullable String overspent;
 
-  /** Whether the host has the flows. */
-  public boolean hasFlows = true;
+  /** Why withdrawn work stays as it is until another release is there. */
+  public @Nullable String stays;
 
   /** What a flow comes to when it is called. */
   public Function<ObjectNode, FlowOutcome> flow = arguments -> result("done");
@@ -146,12 +146,7 @@ public final class World implements Outside {
   }
 
   @Override
-  public boolean hasFlow(String name) {
-    return hasFlows;
-  }
-
-  @Override
-  public CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left) {
+  public CompletionStage<Optional<String>> withdraw(ThreadEvent.CallAbandoned left) {
     if (left.flow() != null) {
       withdrawn.add(left.flow() + " " + left.call());
     } else if (left.child() != null) {
@@ -159,7 +154,7 @@ public final class World implements Outside {
     } else if (left.unborn() != null) {
       discarded.add(left.unborn() + " " + left.call());
     }
-    return CompletableFuture.completedFuture(null);
+    return CompletableFuture.completedFuture(Optional.ofNullable(stays));
   }
 
   @Override

@@ -154,7 +154,7 @@ final class HostParts {
         new RunExplanations(catalog, store, encryption, handles, threads.replies());
     RunExplanations offered = builder.explains ? explanations : null;
     this.router = new CallRouter(catalog, agentTools, offered, gateway, telemetry, closed::get);
-    this.toolUses = new ToolUses(router::call, catalog.tools());
+    this.toolUses = new ToolUses(router::call, catalog);
     this.tools = offered(agentTools, offered);
     this.system = system(sessions(), placement);
     Consumer<SessionRegion.Message> everywhere =

@@ -1126,6 +1126,56 @@ class ThreadHostTest {
   }
 
   @Test
+  void aThreadWhoseFlowOnlyAnotherReleaseCanEndIsErasedWithItsChildren() throws Exception {
+    List<String> done = new CopyOnWriteArrayList<>();
+    FlowTool waits = mixing(done, flow -> flow.waitFor("dry", "dried"));
+    FlowTool asks = mixing(done, flow -> flow.ask("dry", a -> a.question("seen", "Is it dry?")));
+    for (FlowTool paint : List.of(waits, asks)) {
+      String id;
+      try (Fermata host = withFamily(paint)) {
+        id = now(host.threads().create(thread("boss"))).threadId();
+        now(host.threads().post("ann", id, says("go")));
+        assertThat(now(host.threads().settled("ann", id, TIMEOUT)).children()).hasSize(1);
+        TestHost.eventually(() -> runs(host) == 1);
+      }
+      try (Fermata host = withFamily(dries())) {
+        now(host.threads().delete("ann", id));
+        TestHost.eventually(() -> runs(host) == 0);
+        Threads.Query all = new Threads.Query("ann", null, Set.of(), null, null, true, 10, null);
+        TestHost.eventually(
+            () -> host.threads().list(all).toCompletableFuture().join().threads().isEmpty());
+      }
+    }
+    assertThat(done).containsExactly("mixed", "mixed");
+  }
+
+  /** A boss who paints, and has a worker. */
+  private Fermata withFamily(FlowTool paint) {
+    Model delegates =
+        ScriptedModels.answering(
+            messages ->
+                messages.get(messages.size() - 1) instanceof UserMessage
+                    ? AiMessage.from(
+                        ToolExecutionRequest.builder()
+                            .id("1")
+                            .name("worker")
+                            .arguments("{\"message\":\"dig\"}")
+                            .build(),
+                        call("2", "paint"))
+                    : AiMessage.from("Done."));
+    Model worker = ScriptedModels.answering(ThreadHostTest::echo);
+    return Fermata.host()
+        .store(Store.sqlite(folder.resolve("t.db")))
+        .agent(
+            Agent.aiHuman(
+                "boss",
+                Prompt.of("p", delegates)
+                    .tools(paint, SubAgent.of("worker", "Works").asBlocking())))
+        .agent(Agent.aiHuman("worker", Prompt.of("p", worker)))
+        .start();
+  }
+
+  @Test
   void aFlowThatFailsOnceItGotItsSignalIsEndedAndItsStepIsNotTriedAgain() throws Exception {
     AtomicInteger attempts = new AtomicInteger();
     FlowTool paint =

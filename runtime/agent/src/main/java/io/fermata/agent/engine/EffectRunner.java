@@ -468,19 +468,22 @@ final class EffectRunner {
   }
 
   private CompletionStage<ThreadInput.Result> withdraw(ThreadEffect effect) {
-    CompletionStage<ThreadInput.Result> sent =
-        CompletableFuture.completedFuture(new ThreadInput.Done(List.of()));
+    CompletionStage<Optional<String>> sent = CompletableFuture.completedFuture(Optional.empty());
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       if (left.call().equals(effect.id())) {
-        sent = sent.thenCombine(outside.withdraw(left), (done, nothing) -> done);
+        sent = sent.thenCombine(outside.withdraw(left), (first, stays) -> first.or(() -> stays));
       }
     }
-    return sent;
+    return sent.thenApply(
+        stays ->
+            stays.isEmpty()
+                ? new ThreadInput.Done(List.of())
+                : new ThreadInput.Failed("failed", stays.get(), null));
   }
 
   /**
-   * Notifies the parent, and withdraws work elsewhere, before the thread is erased. The run of a
-   * flow that the host lacks is erased with it, as it may lack that for good.
+   * Notifies the parent, and withdraws work elsewhere, before the thread is erased. What stays as
+   * it is until another release is there is erased with it, as that may never come.
    */
   private CompletionStage<ThreadInput.Result> erase() {
     ThreadEvent.Parent parent = state.begun().parent();
@@ -497,9 +500,8 @@ final class EffectRunner {
     }
     for (ThreadEvent.CallAbandoned left : state.abandonedCalls()) {
       boolean erased = left.child() != null && state.children().containsKey(left.child());
-      boolean lacking = left.flow() != null && !outside.hasFlow(left.flow());
-      if (!erased && !lacking) {
-        sent = sent.thenCompose(nothing -> outside.withdraw(left));
+      if (!erased) {
+        sent = sent.thenCompose(nothing -> outside.withdraw(left)).thenAccept(stays -> {});
       }
     }
     return sent.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))

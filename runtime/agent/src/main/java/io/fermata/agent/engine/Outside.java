@@ -107,14 +107,11 @@ public interface Outside {
 
   /**
    * Withdraws the work for a call that was ended: compensates what a flow did, stops a child, or
-   * deletes the child that was created for the call, if any.
+   * deletes the child that was created for the call, if any. Fails if it is worth another attempt.
+   *
+   * @return why the work stays as it is until another release or key is there, if it does
    */
-  CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left);
-
-  /** Whether the host has a flow, so that calls of it can be withdrawn. */
-  default boolean hasFlow(String flow) {
-    return true;
-  }
+  CompletionStage<Optional<String>> withdraw(ThreadEvent.CallAbandoned left);
 
   /**
    * Reports to the parent, and through it to every ancestor, what the thread has spent in all.

@@ -238,7 +238,7 @@ final class RecordedOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left) {
+  public CompletionStage<Optional<String>> withdraw(ThreadEvent.CallAbandoned left) {
     return never();
   }
 

@@ -1154,13 +1154,15 @@ class CallsTest {
   }
 
   @Test
-  void aFlowThatTheHostLacksKeepsNoThreadFromBeingErased() {
-    Conversation talk = withoutItsTool(asking("email")).delete();
-    talk.world().hasFlows = false;
+  void aFlowThatOnlyAnotherReleaseCanEndKeepsAStopButNoErasureWaiting() {
+    Conversation stopped = withoutItsTool(asking("email"));
+    stopped.world().stays = "version_changed";
+    stopped.stop();
+    assertThat(stopped.state().abandonedCalls()).isNotEmpty();
 
-    assertThat(talk.outcome(talk.ready().get(0))).isInstanceOf(ThreadInput.Done.class);
-
-    assertThat(talk.world().withdrawn).isEmpty();
+    Conversation deleted = withoutItsTool(asking("email")).delete();
+    deleted.world().stays = "version_changed";
+    assertThat(deleted.outcome(deleted.ready().get(0))).isInstanceOf(ThreadInput.Done.class);
   }
 
   @Test

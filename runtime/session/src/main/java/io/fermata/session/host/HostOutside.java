@@ -163,24 +163,24 @@ public final class HostOutside implements Outside {
     return asked;
   }
 
-  private CompletionStage<Void> withdrawn(ToolUse use) {
-    return services
-        .flows()
-        .withdraw(use)
-        .thenAccept(
-            outcome -> {
-              if (outcome instanceof ToolOutcome.Waiting waiting) {
-                throw new IllegalStateException(
-                    "The run has not ended yet, it waits for " + waiting.waitsFor());
-              } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
-                throw notEnded(unfinished.code(), unfinished.message());
-              } else if (outcome instanceof ToolOutcome.Paused) {
-                throw new IllegalStateException("The run has not ended yet, it asks");
-              } else if (outcome instanceof ToolOutcome.Refused refused
-                  && STAYS.contains(refused.code())) {
-                throw notEnded(refused.code(), refused.message());
-              }
-            });
+  private CompletionStage<Optional<String>> withdrawn(ToolUse use) {
+    return services.flows().has(use.tool())
+        ? services.flows().withdraw(use).thenApply(HostOutside::concluded)
+        : CompletableFuture.completedFuture(Optional.of("The host lacks the flow " + use.tool()));
+  }
+
+  /** Only what ends without another attempt is a conclusion. */
+  private static Optional<String> concluded(ToolOutcome outcome) {
+    if (outcome instanceof ToolOutcome.Refused refused && STAYS.contains(refused.code())) {
+      return Optional.of(notEnded(refused.code() + ": " + refused.message()));
+    } else if (outcome instanceof ToolOutcome.Waiting waiting) {
+      throw new IllegalStateException(notEnded("it waits for " + waiting.waitsFor()));
+    } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
+      throw new IllegalStateException(notEnded(unfinished.code() + ": " + unfinished.message()));
+    } else if (outcome instanceof ToolOutcome.Paused) {
+      throw new IllegalStateException(notEnded("it asks"));
+    }
+    return Optional.empty();
   }
 
   @Override
@@ -200,8 +200,8 @@ public final class HostOutside implements Outside {
                                 "This conversation has not called " + flow + " yet.")));
   }
 
-  private static IllegalStateException notEnded(String code, String message) {
-    return new IllegalStateException("The run has not ended yet, %s: %s".formatted(code, message));
+  private static String notEnded(String why) {
+    return "The run has not ended yet, " + why;
   }
 
   private ToolUse use(String flow, String callKey) {
@@ -275,20 +275,16 @@ public final class HostOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> withdraw(ThreadEvent.CallAbandoned left) {
+  public CompletionStage<Optional<String>> withdraw(ThreadEvent.CallAbandoned left) {
+    CompletionStage<Void> done = CompletableFuture.completedFuture(null);
     if (left.flow() != null) {
       return withdrawn(use(left.flow(), left.call()));
     } else if (left.child() != null) {
-      return tell(left.child(), new ThreadInput.Stop(now()));
+      done = tell(left.child(), new ThreadInput.Stop(now()));
     } else if (left.unborn() != null) {
-      return tell(born(left.unborn(), left.call()).threadId(), new ThreadInput.Delete(now()));
+      done = tell(born(left.unborn(), left.call()).threadId(), new ThreadInput.Delete(now()));
     }
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
-  public boolean hasFlow(String flow) {
-    return services.flows().has(flow);
+    return done.thenApply(nothing -> Optional.empty());
   }
 
   /** Budgets are checked before every call of a model, so a busy ancestor is asked again. */

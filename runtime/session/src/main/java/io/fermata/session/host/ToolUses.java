@@ -6,6 +6,7 @@ import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
 import io.fermata.session.call.FlowCall;
+import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolOutcome;
@@ -15,7 +16,6 @@ import io.fermata.session.call.ToolUse;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -56,25 +56,26 @@ public final class ToolUses {
   private static final Set<String> QUESTIONS = Set.of("question", "questions", "tool");
 
   private final BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls;
-  private final Map<String, FlowTool> tools;
+  private final FlowCatalog catalog;
 
   /**
    * @param calls calls a tool of the host
    */
   public ToolUses(
       BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls,
-      Map<String, FlowTool> tools) {
+      FlowCatalog catalog) {
     this.calls = calls;
-    this.tools = tools;
+    this.catalog = catalog;
   }
 
+  /** Whether the host has a flow, so that the runs of its uses can be reached. */
   boolean has(String tool) {
-    return tools.containsKey(tool);
+    return catalog.has(tool);
   }
 
   public CompletionStage<ToolOutcome> start(
       ToolUse use, ObjectNode arguments, Consumer<ToolProgress> progress) {
-    FlowTool tool = tools.get(use.tool());
+    FlowTool tool = catalog.tools().get(use.tool());
     if (tool == null) {
       throw new IllegalArgumentException("There is no tool " + use.tool());
     }

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.typesafe.config.ConfigFactory;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.session.admin.Schedule;
+import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolReply;
@@ -14,7 +16,6 @@ import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
@@ -28,6 +29,9 @@ import org.junit.jupiter.params.provider.ValueSource;
  * What calls sessions for somebody else repeats a call that met a passing condition of the host.
  */
 class TemporaryErrorsTest {
+  private static final FlowCatalog NO_FLOWS =
+      new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
+
   private static final ToolUse USE = new ToolUse("refund", "thread", "call");
 
   @ParameterizedTest
@@ -92,7 +96,7 @@ class TemporaryErrorsTest {
                     call.arguments().path("action").asText().equals("cancel")
                         ? cancelled
                         : replying("error", "step_failed")),
-            Map.of())
+            NO_FLOWS)
         .again(USE)
         .toCompletableFuture()
         .join();
@@ -104,7 +108,7 @@ class TemporaryErrorsTest {
   }
 
   private static ToolOutcome outcome(HostError error) {
-    return new ToolUses((call, progress) -> replyOf(ToolReply.refused(error)), Map.of())
+    return new ToolUses((call, progress) -> replyOf(ToolReply.refused(error)), NO_FLOWS)
         .again(USE)
         .toCompletableFuture()
         .join();

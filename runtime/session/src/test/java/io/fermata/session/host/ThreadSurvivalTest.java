@@ -381,6 +381,19 @@ class ThreadSurvivalTest {
     }
   }
 
+  private static Flow<?> paint() {
+    return Flow.of("paint", Case.class)
+        .description("Paints.")
+        .act("mix", run -> {})
+        .edge(Flow.START, "mix")
+        .edge("mix", Flow.END)
+        .compile();
+  }
+
+  private static FlowCatalog catalog(Flow<?>... flows) {
+    return new FlowCatalog(List.of(flows), List.of(), List.of(), Limits.DEFAULT);
+  }
+
   private static HostOutside outside(Fermata host, OpenStore store, String code) {
     ToolHost answering =
         new ToolHost() {
@@ -407,7 +420,7 @@ class ThreadSurvivalTest {
             return host.handles();
           }
         };
-    FlowCatalog noFlows = new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
+    FlowCatalog noFlows = catalog();
     SessionSubscriptions subscriptions = new SessionSubscriptions();
     SessionDirectory directory =
         new SessionDirectory(
@@ -420,7 +433,7 @@ class ThreadSurvivalTest {
         new HostOutside.Services(
             (AgentThreads) host.threads(),
             subscriptions,
-            new ToolUses(answering::call, Map.of()),
+            new ToolUses(answering::call, catalog(paint())),
             new RunExplanations(noFlows, store, Encryption.NONE, host.handles(), Runnable::run),
             store,
             new Eraser(
@@ -441,23 +454,22 @@ class ThreadSurvivalTest {
   @Test
   void aFlowThatRefusedToEndIsNotTakenAsEnded() throws Exception {
     ThreadEvent.CallAbandoned left = new ThreadEvent.CallAbandoned("c1", "paint", null, null);
+    ThreadEvent.CallAbandoned lost = new ThreadEvent.CallAbandoned("c1", "draw", null, null);
     try (Fermata host = host(echo());
         OpenStore store = Store.memory().open()) {
       for (String code :
-          List.of(
-              "busy",
-              "overloaded",
-              "store_unavailable",
-              "shutting_down",
-              "rolling_out",
-              "key_missing",
-              "journal_unreadable",
-              "version_changed")) {
+          List.of("busy", "overloaded", "store_unavailable", "shutting_down", "rolling_out")) {
         assertThatThrownBy(() -> now(outside(host, store, code).withdraw(left)))
             .hasMessageContaining(code);
       }
+      for (String code : List.of("key_missing", "journal_unreadable", "version_changed")) {
+        assertThat(now(outside(host, store, code).withdraw(left)))
+            .hasValueSatisfying(why -> assertThat(why).contains(code));
+      }
+      assertThat(now(outside(host, store, "unknown_run").withdraw(lost)))
+          .contains("The host lacks the flow draw");
       for (String code : List.of("run_completed", "unknown_run", "erased", "damaged")) {
-        now(outside(host, store, code).withdraw(left));
+        assertThat(now(outside(host, store, code).withdraw(left))).isEmpty();
       }
     }
   }
