@@ -568,12 +568,86 @@ class MigrationTest {
             .compile();
   }
 
+  /**
+   * Asks for the mail and the city in a branch, for the size in another, and then waits: the first
+   * branch to end wins.
+   *
+   * @param again whether the wait comes in a branch of a second fork
+   */
+  private static Flow<Old> racing(FlowBuilder<Old> flow, boolean again) {
+    flow.ask("ask_mail", q -> mail(q).question("city", "City?"))
+        .ask("ask_size", q -> q.question("size", "Size?"))
+        .act("then", run -> {})
+        .waitFor("hold", "go")
+        .fork(START, f -> f.branch("ask_mail").branch("ask_size").first().join("then"))
+        .edge("ask_mail", "then")
+        .edge("ask_size", "then")
+        .edge("hold", END);
+    return again
+        ? flow.waitFor("other", "further")
+            .fork("then", f -> f.branch("hold").branch("other").join(END))
+            .edge("other", END)
+            .compile()
+        : flow.edge("then", "hold").compile();
+  }
+
+  @Test
+  void aMigrationThatMovesNoQuestionLeavesAnAnswerOfALostBranchAsItWas() {
+    for (boolean again : List.of(false, true)) {
+      Driver before = started(racing(old(), again), "mail", "a@b.c");
+      before.proceed("size", "1");
+      Driver run = moved(before, racing(old().version(2).migrate(1, m -> {}), again));
+
+      for (Driver each : List.of(before, run)) {
+        assertThat(each.proceed("mail", "x@y.z")).isInstanceOf(Outcome.Waiting.class);
+        assertThat(each.state.data().path("mail").asText()).isEqualTo("x@y.z");
+      }
+      assertNothingRelocated(run);
+      sameAgain(run);
+    }
+  }
+
+  @Test
+  void anAnswerOfTheBranchThatWonStandsWhereAnotherNodeOfTheBranchAsksForIt() {
+    Driver before = started(winning(old(), false), "size", "1", "mail", "a@b.c");
+    Driver run = moved(before, winning(old().version(2).migrate(1, m -> {}), true));
+
+    assertThat(run.state.memory("").left()).containsKey("ask_mail");
+    assertThat(Driver.code(run.proceed("mail", "other"))).isEqualTo("already_answered");
+    sameAgain(run);
+  }
+
+  private static Flow<Old> winning(FlowBuilder<Old> flow, boolean split) {
+    flow.ask("ask_city", q -> q.question("city", "City?"))
+        .waitFor("hold", "go")
+        .fork(START, f -> f.branch("ask_city").branch("ask_size").first().join("hold"))
+        .edge("ask_city", "hold")
+        .edge("hold", END);
+    return split
+        ? flow.ask("ask_size", q -> q.question("size", "Size?"))
+            .ask("ask_mail", MigrationTest::mail)
+            .edge("ask_size", "ask_mail")
+            .edge("ask_mail", "hold")
+            .compile()
+        : flow.ask("ask_size", q -> mail(q.question("size", "Size?")))
+            .edge("ask_size", "hold")
+            .compile();
+  }
+
+  private static void assertNothingRelocated(Driver run) {
+    assertThat(run.journal)
+        .filteredOn(Event.Migrated.class::isInstance)
+        .singleElement()
+        .extracting(event -> ((Event.Migrated) event).relocated())
+        .isNull();
+  }
+
   record Guests(List<String> people) {}
 
   record Visit(String country, @Computed @Nullable String log, String mail) {}
 
-  /** Asks each guest for a country and a mail, and then waits. */
-  private static Flow<Guests> visits(int version, boolean split) {
+  /** Asks a guest for a country and a mail, and then waits. */
+  private static Flow<Visit> visit(boolean split) {
     FlowBuilder<Visit> visit =
         Flow.of("visit", Visit.class).description("Asks a guest.").waitFor("hold", "go");
     if (split) {
@@ -585,6 +659,10 @@ class MigrationTest {
       visit.ask("ask_country", q -> q.question("country", "Country?").question("mail", "Mail?"));
       Flows.chain(visit, "ask_country", "hold");
     }
+    return visit.compile();
+  }
+
+  private static Flow<Guests> visits(int version, boolean split) {
     FlowBuilder<Guests> guests =
         Flow.of("order", Guests.class).description("Asks guests.").version(version);
     if (version > 1) {
@@ -594,7 +672,7 @@ class MigrationTest {
             guests
                 .ask("ask_people", q -> q.question("people", "Who?"))
                 .<Visit, String>forEach(
-                    "each", visit.compile(), o -> o.items(Guests::people).atMost(3)),
+                    "each", visit(split), o -> o.items(Guests::people).atMost(3)),
             "ask_people",
             "each")
         .compile();
@@ -614,6 +692,58 @@ class MigrationTest {
     assertThat(run.state.places())
         .containsKey(Place.parse("each#1:0|each/hold#1"))
         .containsKey(Place.parse("each#1:1|each/hold#1"));
+    sameAgain(run);
+  }
+
+  record Trip(String size) {}
+
+  private static FlowBuilder<Trip> trip(int version, boolean split) {
+    FlowBuilder<Trip> trip =
+        Flow.of("order", Trip.class)
+            .description("Goes.")
+            .version(version)
+            .subflow("visit", visit(split), o -> {});
+    return version > 1 ? trip.migrate(1, m -> {}) : trip;
+  }
+
+  @Test
+  void anAnswerOfASubflowStandsWhereAnotherNodeOfItAsksForIt() {
+    Driver before =
+        started(
+            Flows.chain(trip(1, false), "visit").compile(),
+            "visit.country",
+            "Italy",
+            "visit.mail",
+            "a@b.c");
+    Driver run = new Driver(Flows.chain(trip(2, true), "visit").compile());
+    run.takeOver(before);
+
+    assertThat(run.state.memory("").left()).containsKey("visit/ask_mail");
+    assertThat(Driver.code(run.proceed("visit.mail", "other"))).isEqualTo("already_answered");
+    sameAgain(run);
+  }
+
+  /** Visits in a branch, asks for the size in another, and then waits: the first to end wins. */
+  private static Flow<Trip> racing(FlowBuilder<Trip> trip) {
+    return trip.ask("ask_size", q -> q.question("size", "Size?"))
+        .waitFor("hold", "go")
+        .fork(START, f -> f.branch("visit").branch("ask_size").first().join("hold"))
+        .edge("visit", "hold")
+        .edge("ask_size", "hold")
+        .edge("hold", END)
+        .compile();
+  }
+
+  @Test
+  void aMigrationThatMovesNoQuestionLeavesAnAnswerOfALostSubflowAsItWas() {
+    Driver before = started(racing(trip(1, false)), "visit.mail", "a@b.c");
+    before.proceed("size", "1");
+    assertThat(before.state.memory("").accepted("visit.mail")).isPositive();
+    Driver run = new Driver(racing(trip(2, false)));
+    run.takeOver(before);
+
+    assertThat(run.state.version()).isEqualTo(2);
+    assertNothingRelocated(run);
     sameAgain(run);
   }
 

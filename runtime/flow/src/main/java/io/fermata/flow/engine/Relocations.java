@@ -1,5 +1,6 @@
 package io.fermata.flow.engine;
 
+import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
 import io.fermata.flow.Step;
 import io.fermata.flow.event.Event;
@@ -11,7 +12,9 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.json.Paths;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +22,8 @@ import org.jspecify.annotations.Nullable;
  * Finds the answers of a run that was carried over which other nodes ask for than those that got
  * them. A node that the run has passed must count as left, or its answer would be free to be
  * changed, could not be corrected, and would be taken for one of the next pass of a loop. A node
- * that is still to come takes the answer, if it is of this pass.
+ * that is still to come takes the answer, if it is of this pass. A node that the run entered in a
+ * branch that was dropped, and never left, got its answer itself.
  */
 final class Relocations {
   private final Graph graph;
@@ -52,36 +56,45 @@ final class Relocations {
                       .filter(place -> place.branch().equals(name))
                       .map(Place::node)
                       .toList();
-              find(name, null, branch.memory(), own);
+              find(name, null, branch.memory(), branch.passes(), own);
               branch
                   .entered()
                   .forEach(
                       (checkpoint, known) -> {
                         String node = Fold.checkpointNode(checkpoint);
                         if (graph.has(node)) {
-                          find(name, checkpoint, known.memory(), List.of(node));
+                          find(name, checkpoint, known.memory(), known.passes(), List.of(node));
                         }
                       });
             });
   }
 
   /**
+   * @param passes how often the branch had entered each node
    * @param at where the branch is, or was at the checkpoint
    */
   private void find(
-      String branch, @Nullable String checkpoint, StateMemory memory, List<String> at) {
+      String branch,
+      @Nullable String checkpoint,
+      StateMemory memory,
+      Map<String, Integer> passes,
+      List<String> at) {
     if (memory.accepted().isEmpty()) {
       return;
     }
     List<String> from = new ArrayList<>(at);
     Place.around(branch).forEach(inside -> from.addAll(beyond(inside.fork())));
     Set<String> ahead = graph.ahead(from);
+    Set<String> entered = entered(branch, passes);
+    List<String> here = new ArrayList<>(at);
+    Place.around(branch).forEach(inside -> here.add(inside.fork().node()));
     for (Step<?> step : graph.steps()) {
       for (String field : Graph.asked(step, new Place(branch, step.path(), 1))) {
         long accepted = memory.accepted(field);
         if (accepted > left(memory, step.path())
             && (!ahead.contains(step.path()) || passed(memory, ahead, accepted))
-            && !kept(branch, checkpoint == null, memory, field, accepted)) {
+            && !kept(branch, checkpoint == null, memory, field, accepted)
+            && !lost(memory, entered, here, step.path())) {
           found.add(new Event.Relocated(branch, checkpoint, step.path(), field));
         }
       }
@@ -93,6 +106,45 @@ final class Relocations {
     return at != null && at.phase().busy() instanceof Phase.Forked forked
         ? graph.beyond(fork.node(), forked.list())
         : List.of();
+  }
+
+  /** The nodes that a branch has entered, or one around it. */
+  private Set<String> entered(String branch, Map<String, Integer> passes) {
+    Set<String> entered = new HashSet<>(passes.keySet());
+    for (Place.Inside inside : Place.around(branch)) {
+      entered.addAll(state.branch(inside.fork().branch()).passes().keySet());
+    }
+    return entered;
+  }
+
+  /**
+   * Whether a node, or a sub-flow around it, was entered in a branch that was dropped, and never
+   * left.
+   *
+   * @param here where the run is, or was
+   */
+  private static boolean lost(
+      StateMemory memory, Set<String> entered, List<String> here, String node) {
+    if (neverLeft(memory, entered, here, node, node)) {
+      return true;
+    }
+    for (int end = node.lastIndexOf('/'); end > 0; end = node.lastIndexOf('/', end - 1)) {
+      String subflow = node.substring(0, end);
+      if (neverLeft(memory, entered, here, subflow, subflow + "/" + Flow.END)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * @param last what is left last of the node
+   */
+  private static boolean neverLeft(
+      StateMemory memory, Set<String> entered, List<String> here, String node, String last) {
+    return entered.contains(node)
+        && left(memory, last) == 0
+        && here.stream().noneMatch(at -> at.equals(node) || at.startsWith(node + "/"));
   }
 
   private static long left(StateMemory memory, String node) {
