@@ -20,6 +20,7 @@ import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.http.AccessLog;
+import io.fermata.mcp.http.Channels;
 import io.fermata.mcp.http.Connections;
 import io.fermata.mcp.http.Cors;
 import io.fermata.mcp.http.HttpLimits;
@@ -461,9 +462,10 @@ public final class McpServerBuilder {
     requirePermissions();
     SocketAddress listening = HttpVerticle.address(address, port);
     Core core = core();
-    Vertx vertx = Vertx.vertx(vertxOptions());
+    Channels channels = new Channels();
+    Vertx vertx = channels.vertx(vertxOptions());
     try {
-      return deployed(vertx, core, listening);
+      return deployed(vertx, channels, core, listening);
     } catch (CompletionException e) {
       core.close();
       vertx.close().toCompletionStage().toCompletableFuture().join();
@@ -632,7 +634,7 @@ public final class McpServerBuilder {
     return Runtime.getRuntime().availableProcessors();
   }
 
-  private McpServer deployed(Vertx vertx, Core core, SocketAddress listening) {
+  private McpServer deployed(Vertx vertx, Channels channels, Core core, SocketAddress listening) {
     StreamQuota streams = new StreamQuota(maxStreams);
     OperationsEndpoints operations = new OperationsEndpoints(host, core.gate, metrics);
     LegacyTransport sessions = new LegacyHttp(core.legacy, connections);
@@ -663,6 +665,7 @@ public final class McpServerBuilder {
                       access,
                       connections,
                       open,
+                      channels,
                       listening);
               verticles.add(verticle);
               return verticle;

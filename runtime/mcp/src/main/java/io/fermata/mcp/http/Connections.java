@@ -22,10 +22,6 @@ import org.slf4j.LoggerFactory;
  * there is none, one whose request is still arriving. If there is neither, the new connection is
  * kept in a reserve. There health and metrics are served, and other requests only once there is
  * room.
- *
- * <p>A connection that is replaced counts until it is closed, which its client delays by not
- * reading. Some of these may exceed the bounds, so that a new connection need not wait for one to
- * be closed.
  */
 public final class Connections {
   private record Evicted(OpenConnection connection, String why) {}
@@ -47,7 +43,7 @@ public final class Connections {
     this.log = new RateLimitedLog(LoggerFactory.getLogger(Connections.class), nanos);
   }
 
-  /** How many connections are open, with those that were replaced. */
+  /** How many connections are open, without those that were replaced. */
   public synchronized int count() {
     return open.size() + reserve.size();
   }
@@ -56,22 +52,17 @@ public final class Connections {
     List<Evicted> evicted = new ArrayList<>();
     synchronized (this) {
       if (!makeRoom(connection, evicted)) {
-        addToReserve(connection, evicted);
+        if (reserve.size() >= HttpLimits.RESERVE) {
+          evict(
+              leastUsed(reserve, any -> true),
+              "the reserve for health and metrics is full",
+              evicted);
+        }
+        reserve.add(connection);
+        connection.reserve(true);
       }
     }
     evicted.forEach(this::close);
-  }
-
-  private void addToReserve(OpenConnection connection, List<Evicted> evicted) {
-    String why = "the reserve for health and metrics is full";
-    if (reserve.size() >= HttpLimits.RESERVE) {
-      evict(leastUsed(reserve, any -> true), why, evicted);
-    }
-    reserve.add(connection);
-    connection.reserve(true);
-    if (reserve.size() > HttpLimits.RESERVE + HttpLimits.CLOSING) {
-      evict(connection, why, evicted);
-    }
   }
 
   synchronized void closed(OpenConnection connection) {
@@ -122,8 +113,7 @@ public final class Connections {
 
   private boolean makeRoom(OpenConnection connection, List<Evicted> evicted) {
     String network = connection.network();
-    int ofNetwork = perNetwork.getOrDefault(network, 0);
-    if (ofNetwork >= limits.maxPerAddress()) {
+    if (perNetwork.getOrDefault(network, 0) >= limits.maxPerAddress()) {
       if (!evict(
           leastUsed(other -> other.network().equals(network)),
           "its address has maxConnectionsPerAddress connections",
@@ -132,10 +122,6 @@ public final class Connections {
       }
     } else if (open.size() >= limits.maxConnections()
         && !evict(leastUsed(any -> true), "there are maxConnections", evicted)) {
-      return false;
-    }
-    if (ofNetwork - limits.maxPerAddress() >= HttpLimits.CLOSING
-        || open.size() - limits.maxConnections() >= HttpLimits.CLOSING) {
       return false;
     }
     open.add(connection);
@@ -153,9 +139,7 @@ public final class Connections {
       Set<OpenConnection> among, Predicate<OpenConnection> which) {
     OpenConnection least = null;
     for (OpenConnection each : among) {
-      if (!each.replaced()
-          && (least == null || each.usedAt() - least.usedAt() < 0)
-          && which.test(each)) {
+      if ((least == null || each.usedAt() - least.usedAt() < 0) && which.test(each)) {
         least = each;
       }
     }
@@ -166,6 +150,7 @@ public final class Connections {
     if (spare == null) {
       return false;
     }
+    closed(spare);
     spare.replace();
     evicted.add(new Evicted(spare, why));
     return true;

@@ -22,8 +22,8 @@ public record HttpLimits(
   /** The connections beyond the limit, on which only health and metrics are served. */
   static final int RESERVE = 64;
 
-  /** How many connections that were replaced may still be open, as their clients do not read. */
-  static final int CLOSING = 1_024;
+  /** How long a client may still read what it was answered on a connection that is closed. */
+  static final long LINGER_MILLIS = 500;
 
   private static final Duration SHORTEST_IDLE = Duration.ofMillis(10);
   private static final Duration LONGEST_HEARTBEAT = Duration.ofSeconds(15);

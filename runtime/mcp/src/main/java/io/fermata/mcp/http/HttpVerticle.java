@@ -49,6 +49,7 @@ public final class HttpVerticle extends VerticleBase {
   private final Access access;
   private final HttpLimits limits;
   private final Connections connections;
+  private final Channels channels;
   private final IdentityHashMap<HttpConnection, OpenConnection> open = new IdentityHashMap<>();
   private final SocketAddress address;
   private @Nullable HttpServer server;
@@ -71,6 +72,7 @@ public final class HttpVerticle extends VerticleBase {
   /**
    * @param routes the HTTP APIs besides MCP
    * @param connections those of all event loops
+   * @param channels their channels
    */
   public HttpVerticle(
       McpDispatcher protocol,
@@ -81,6 +83,7 @@ public final class HttpVerticle extends VerticleBase {
       Access access,
       HttpLimits limits,
       Connections connections,
+      Channels channels,
       SocketAddress address) {
     this.protocol = protocol;
     this.legacy = legacy;
@@ -90,6 +93,7 @@ public final class HttpVerticle extends VerticleBase {
     this.access = access;
     this.limits = limits;
     this.connections = connections;
+    this.channels = channels;
     this.address = address;
   }
 
@@ -138,7 +142,12 @@ public final class HttpVerticle extends VerticleBase {
   }
 
   private void opened(HttpConnection connection) {
-    OpenConnection opened = new OpenConnection(connection, System.nanoTime());
+    Runnable closing = channels.closing(connection);
+    OpenConnection opened =
+        new OpenConnection(
+            connection,
+            () -> vertx.setTimer(HttpLimits.LINGER_MILLIS, late -> closing.run()),
+            System.nanoTime());
     open.put(connection, opened);
     connection.closeHandler(
         closed -> {

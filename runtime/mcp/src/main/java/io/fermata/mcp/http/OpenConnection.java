@@ -37,6 +37,7 @@ final class OpenConnection {
   }
 
   private final HttpConnection connection;
+  private final Runnable endsSoon;
   private final String address;
   private final String network;
   private volatile long usedAt;
@@ -46,8 +47,12 @@ final class OpenConnection {
   private volatile @Nullable Exchange latest;
   private volatile Runnable onGone = () -> {};
 
-  OpenConnection(HttpConnection connection, long now) {
+  /**
+   * @param endsSoon ends the connection once its client has had time to read
+   */
+  OpenConnection(HttpConnection connection, Runnable endsSoon, long now) {
     this.connection = connection;
+    this.endsSoon = endsSoon;
     this.address = address(connection.remoteAddress());
     this.network = network(address);
     this.usedAt = now;
@@ -106,16 +111,14 @@ final class OpenConnection {
     return !replaced && !ending;
   }
 
-  /**
-   * Closes it once its client has read what it was answered. As nothing more is read from it, it is
-   * idle until then.
-   */
+  /** Closes it once its client has read what it was answered, or had time to. */
   void close() {
     Exchange exchange = latest;
     if (exchange != null) {
       exchange.request.pause();
     }
     connection.close();
+    endsSoon.run();
   }
 
   /** The headers of a request have arrived. */

@@ -32,7 +32,6 @@ public final class RequestExchange {
   private static final CharSequence METHOD = HttpHeaders.createOptimized("mcp-method");
   private static final CharSequence NAME = HttpHeaders.createOptimized("mcp-name");
   public static final CharSequence SESSION = HttpHeaders.createOptimized("mcp-session-id");
-  private static final long LINGER_MILLIS = 500;
   private static final CharSequence CLOSE = HttpHeaders.createOptimized("close");
 
   private final HttpServerRequest request;
@@ -331,7 +330,7 @@ public final class RequestExchange {
     context
         .owner()
         .setTimer(
-            LINGER_MILLIS,
+            HttpLimits.LINGER_MILLIS,
             late -> {
               request.pause();
               request.connection().close();
