@@ -1,6 +1,7 @@
 package io.fermata.mcp.access;
 
 import io.fermata.mcp.rpc.RpcException;
+import java.util.function.Consumer;
 
 /**
  * How much of the body of one request has arrived, counted for its principal until all of it has,
@@ -9,11 +10,13 @@ import io.fermata.mcp.rpc.RpcException;
 public final class ArrivingBody {
   private final PrincipalCounts counts;
   private final String principal;
+  private final Consumer<RpcException> refused;
   private int bytes;
 
-  ArrivingBody(PrincipalCounts counts, String principal) {
+  ArrivingBody(PrincipalCounts counts, String principal, Consumer<RpcException> refused) {
     this.counts = counts;
     this.principal = principal;
+    this.refused = refused;
   }
 
   /**
@@ -23,9 +26,13 @@ public final class ArrivingBody {
    */
   public void add(int length) {
     if (!counts.tryEnter(principal, length)) {
-      throw RpcException.tooManyCalls(
-          "Bodies of %d bytes are arriving already: wait for one to end.".formatted(counts.max()),
-          1);
+      RpcException refusal =
+          RpcException.tooManyCalls(
+              "Bodies of %d bytes are arriving already: wait for one to end."
+                  .formatted(counts.max()),
+              1);
+      refused.accept(refusal);
+      throw refusal;
     }
     bytes += length;
   }

@@ -5,6 +5,7 @@ import io.fermata.mcp.settings.PrincipalLimits;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -65,9 +66,13 @@ public final class CallQuotas {
         principal, who -> new TokenBucket(limits.burst(), limits.callsPerSecond(), now));
   }
 
-  /** The body of a request of a principal, of which nothing has arrived yet. */
-  public ArrivingBody arriving(String principal) {
-    return new ArrivingBody(arriving, principal);
+  /**
+   * The body of a request of a principal, of which nothing has arrived yet.
+   *
+   * @param refused gets the refusal if too much of the principal's bodies arrives
+   */
+  public ArrivingBody arriving(String principal, Consumer<RpcException> refused) {
+    return new ArrivingBody(arriving, principal, refused);
   }
 
   /**

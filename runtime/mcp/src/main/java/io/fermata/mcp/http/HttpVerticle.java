@@ -336,7 +336,12 @@ public final class HttpVerticle extends VerticleBase {
       principal = caller.principal();
       access.authenticator().admitted(caller);
       access.quotas().countArrivals(caller.principal(), 1);
-      arriving = access.quotas().arriving(caller.principal());
+      arriving =
+          access
+              .quotas()
+              .arriving(
+                  caller.principal(),
+                  excessive -> access.refusals().add(request, caller.principal(), excessive));
       admitted(request, caller.principal(), arriving);
     } catch (RpcException refusal) {
       refuse(request, principal, refusal, refusing);

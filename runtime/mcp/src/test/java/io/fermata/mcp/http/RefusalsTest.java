@@ -124,4 +124,22 @@ class RefusalsTest {
         .anySatisfy(line -> assertThat(line).contains("https://evil.example.com"))
         .anySatisfy(line -> assertThat(line).contains("429"));
   }
+
+  @Test
+  void aBodyThatIsTooMuchForItsPrincipalLeavesATrace() {
+    try (McpServer strict =
+        McpServer.serving(new FakeHost())
+            .port(0)
+            .apiKey("ann", "ann-s-key")
+            .perPrincipal(PrincipalLimits.DEFAULT.arrivingBytes(10))
+            .telemetry(telemetry)
+            .start()) {
+      int status =
+          new Wired(strict).with("Authorization", "Bearer ann-s-key").request("ping", "").status();
+
+      assertThat(status).isEqualTo(429);
+    }
+    assertThat(counted).containsExactly(Telemetry.Refusal.RATE);
+    assertThat(logged()).singleElement().asString().contains("429", "10 bytes");
+  }
 }
