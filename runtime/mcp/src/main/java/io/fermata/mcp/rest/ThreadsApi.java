@@ -405,14 +405,21 @@ public final class ThreadsApi extends JsonApi {
   private CompletionStage<Response> get(
       ApiRequest request, String id, Threads.@Nullable View seen) {
     request.requireQuery();
-    return viewed(
+    CompletionStage<Threads.View> view =
         seen == null
             ? threads.get(request.principal(), id)
-            : CompletableFuture.completedFuture(seen));
+            : CompletableFuture.completedFuture(seen);
+    return view.thenApply(now -> json(ThreadJson.view(now)));
   }
 
-  private static CompletionStage<Response> viewed(CompletionStage<Threads.View> view) {
-    return view.thenApply(now -> json(ThreadJson.view(now)));
+  /** The thread after a change, of which nothing is shown if it was handed over meanwhile. */
+  private CompletionStage<Response> changed(
+      ApiRequest request, CompletionStage<Threads.View> change) {
+    return change.thenApply(
+        view ->
+            scopes.allow(view.agent(), request.caller())
+                ? json(ThreadJson.view(view))
+                : json(202, Json.object().put("threadId", view.threadId())));
   }
 
   private CompletionStage<Response> change(ApiRequest request, String id) {
@@ -424,10 +431,12 @@ public final class ThreadsApi extends JsonApi {
     Set<String> all = body.tags() == null ? null : Set.copyOf(body.tags());
     String principal = request.principal();
     if (env.isEmpty() || instructors.contains(principal)) {
-      return viewed(
+      return changed(
+          request,
           audited(request, !env.isEmpty(), id, () -> threads.change(principal, id, all, env)));
     }
-    return viewed(
+    return changed(
+        request,
         threads
             .get(principal, id)
             .thenCompose(
@@ -637,14 +646,15 @@ public final class ThreadsApi extends JsonApi {
   private CompletionStage<Response> stop(ApiRequest request, String id) {
     request.requireQuery();
     request.optionalBody(Bodies.Empty.class);
-    return viewed(threads.stop(request.principal(), id));
+    return changed(request, threads.stop(request.principal(), id));
   }
 
   private CompletionStage<Response> proceed(ApiRequest request, String id) {
     request.requireNoKey("read the thread");
     request.requireQuery();
     Bodies.ActingSide side = request.optionalBody(Bodies.Continuation.class).side();
-    return viewed(
+    return changed(
+        request,
         threads.proceed(request.principal(), id, side == null ? null : Side.valueOf(side.name())));
   }
 
@@ -663,7 +673,8 @@ public final class ThreadsApi extends JsonApi {
             body.reason());
     String principal = request.principal();
     CompletionStage<Threads.View> answered = threads.answer(principal, id, answer);
-    return viewed(
+    return changed(
+        request,
         wait == 0
             ? answered
             : answered.thenCompose(
@@ -678,8 +689,7 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> file(ApiRequest request, String id, String path) {
     request.requireQuery();
-    return threads
-        .file(request.principal(), id, path)
+    return stillPermitted(request, id, threads.file(request.principal(), id, path))
         .thenApply(
             file -> {
               String type =
@@ -692,6 +702,24 @@ public final class ThreadsApi extends JsonApi {
                   .with("x-content-type-options", "nosniff")
                   .with("cache-control", "private, no-cache");
             });
+  }
+
+  /** What was read of a thread, unless it was handed over before. */
+  private <T> CompletionStage<T> stillPermitted(
+      ApiRequest request, String id, CompletionStage<T> read) {
+    AuthenticatedCaller caller = request.caller();
+    if (!scopes.restrict(caller)) {
+      return read;
+    }
+    return read.thenCompose(
+        known ->
+            threads
+                .get(caller.principal(), id)
+                .thenApply(
+                    view -> {
+                      scopes.require(view.agent(), caller);
+                      return known;
+                    }));
   }
 
   private static String encoded(String text) {

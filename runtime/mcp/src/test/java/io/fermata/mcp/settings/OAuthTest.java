@@ -23,6 +23,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
@@ -46,6 +47,7 @@ import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Threads;
+import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -61,6 +63,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -726,6 +729,73 @@ class OAuthTest {
 
       assertThat(reply.get(30, TimeUnit.SECONDS)).contains("Yes?").doesNotContain("Hello.");
     }
+  }
+
+  /** Threads that are handed over as soon as they were looked at, to the agent of a view. */
+  private static Threads handedOver(Threads before, Threads.View to) {
+    AtomicInteger looks = new AtomicInteger();
+    return (Threads)
+        Proxy.newProxyInstance(
+            Threads.class.getClassLoader(),
+            new Class<?>[] {Threads.class},
+            (proxy, method, arguments) ->
+                switch (method.getName()) {
+                  case "get" ->
+                      looks.getAndIncrement() == 0
+                          ? method.invoke(before, arguments)
+                          : CompletableFuture.completedFuture(to);
+                  case "stop", "proceed", "answer", "change", "settled" ->
+                      CompletableFuture.completedFuture(to);
+                  case "file" ->
+                      CompletableFuture.completedFuture(
+                          new Attachment("/a.txt", "text/plain", "Hello.".getBytes(US_ASCII)));
+                  default -> method.invoke(before, arguments);
+                });
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          POST  | /stop           | {}                                | 202
+          POST  | /continue       | {}                                | 202
+          POST  | /answers        | {"call":"c","approved":true}      | 202
+          POST  | /answers?wait=1 | {"call":"c","approved":true}      | 202
+          PATCH | ''              | {"tags":["vip"]}                  | 202
+          GET   | /files/a.txt    | {}                                | 403
+          """)
+  void nothingIsShownOfAnAgentThatAThreadWasHandedOverToSinceTheScopesWereChecked(
+      String method, String path, String body, int status) throws Exception {
+    try (Fermata agents = handingOver("open", "closed")) {
+      String ann = issuer.url() + "#ann";
+      Threads.View open = created(agents, ann, "open");
+      Threads.View closed = created(agents, ann, "closed");
+      try (McpServer guarded =
+          McpServer.serving(agents)
+              .threads(handedOver(agents.threads(), closed))
+              .port(0)
+              .oauth(issuer.oauth().scopesOf("closed", "special"))
+              .start()) {
+        Wired.Said said =
+            new Wired(guarded)
+                .with("Authorization", "Bearer " + issuer.token("ann"))
+                .method(method)
+                .sendTo("/threads/" + open.threadId() + path, body);
+
+        assertThat(said.status()).isEqualTo(status);
+        assertThat(said.body().findValues("agent")).isEmpty();
+      }
+    }
+  }
+
+  private static Threads.View created(Fermata agents, String principal, String agent)
+      throws Exception {
+    return agents
+        .threads()
+        .create(new Threads.NewThread(principal, agent, null, Set.of(), Map.of(), List.of()))
+        .toCompletableFuture()
+        .get(60, TimeUnit.SECONDS);
   }
 
   /** Forks a thread at each entry after which an agent acts. */
