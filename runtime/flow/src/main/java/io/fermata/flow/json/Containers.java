@@ -45,13 +45,12 @@ final class Containers extends BeanSerializerModifier {
       CollectionType type,
       BeanDescription bean,
       JsonSerializer<?> serializer) {
-    boolean set = type.isTypeOrSubTypeOf(Set.class) && !type.isTypeOrSubTypeOf(EnumSet.class);
-    if (!erased(type)) {
-      return set ? with(type, serializer, value -> ordered((Set<?>) value)) : serializer;
+    if (type.isTypeOrSubTypeOf(Set.class)) {
+      return with(type, serializer, value -> elements(type, ordered((Set<?>) value)));
     }
-    return set
-        ? with(type, serializer, value -> TypedElements.written(ordered((Set<?>) value)))
-        : with(type, serializer, value -> TypedElements.written((Collection<?>) value));
+    return erased(type)
+        ? with(type, serializer, value -> elements(type, (Collection<?>) value))
+        : serializer;
   }
 
   @Override
@@ -60,12 +59,17 @@ final class Containers extends BeanSerializerModifier {
       MapType type,
       BeanDescription bean,
       JsonSerializer<?> serializer) {
-    if (!erased(type)) {
-      return type.isTypeOrSubTypeOf(EnumMap.class)
-          ? serializer
-          : with(type, serializer, value -> ordered((Map<?, ?>) value));
-    }
-    return with(type, serializer, value -> TypedElements.written(ordered((Map<?, ?>) value)));
+    return with(
+        type,
+        serializer,
+        value -> {
+          Map<?, ?> ordered = ordered((Map<?, ?>) value);
+          return erased(type) ? TypedElements.written(ordered) : ordered;
+        });
+  }
+
+  private static Collection<?> elements(JavaType type, Collection<?> elements) {
+    return erased(type) ? TypedElements.written(elements) : elements;
   }
 
   private static boolean erased(JavaType type) {
@@ -85,7 +89,7 @@ final class Containers extends BeanSerializerModifier {
   }
 
   private static Set<?> ordered(Set<?> set) {
-    if (hasOrder(set)) {
+    if (set instanceof EnumSet || hasOrder(set)) {
       return set;
     }
     Set<@Nullable Object> ordered = new LinkedHashSet<>();
@@ -94,7 +98,7 @@ final class Containers extends BeanSerializerModifier {
   }
 
   private static Map<?, ?> ordered(Map<?, ?> map) {
-    if (hasOrder(map.entrySet())) {
+    if (map instanceof EnumMap || hasOrder(map.entrySet())) {
       return map;
     }
     Map<@Nullable Object, @Nullable Object> ordered = new LinkedHashMap<>();

@@ -2,10 +2,8 @@ package io.fermata.flow.json;
 
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonMappingException;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -28,14 +26,9 @@ final class TypedElements {
 
   /** The same elements, those that are typed as trees. */
   static Collection<?> written(Collection<?> elements) {
-    for (Object each : elements) {
-      if (typed(each)) {
-        List<@Nullable Object> written = new ArrayList<>();
-        elements.forEach(element -> written.add(written(element)));
-        return written;
-      }
-    }
-    return elements;
+    return elements.stream().anyMatch(TypedElements::typed)
+        ? elements.stream().map(each -> written((Object) each)).toList()
+        : elements;
   }
 
   /** The same entries, with those values as trees that are typed. */

@@ -271,7 +271,7 @@ public final class ArgumentSchema {
     return meantWithNulls(reader == null ? arguments : (ObjectNode) withoutNulls(json, arguments));
   }
 
-  /** The same for who takes null for more than absent: its integers are meant, its nulls stay. */
+  /** As {@link #meant}, but nulls are kept, for callers to which null differs from absent. */
   public ObjectNode meantWithNulls(ObjectNode arguments) {
     return (ObjectNode) WholeNumbers.wanted(json, arguments);
   }

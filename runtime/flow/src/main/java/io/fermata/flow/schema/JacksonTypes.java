@@ -17,6 +17,7 @@ import com.github.victools.jsonschema.generator.CustomDefinition.DefinitionType;
 import com.github.victools.jsonschema.generator.SchemaGenerationContext;
 import com.github.victools.jsonschema.generator.TypeContext;
 import io.fermata.flow.json.Json;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -35,6 +36,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.UUID;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +52,7 @@ final class JacksonTypes {
   private static final String MONTH = "(0[1-9]|1[0-2])";
   private static final String TIME = "([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,9})?)?";
 
-  /** The times that no format of JSON Schema says: its time and date-time demand an offset. */
+  /** Times for which JSON Schema has no format: its time and date-time require an offset. */
   private enum Time {
     OF_DAY(LocalTime.class, TIME, "a time such as 19:30"),
     OF_DATE(
@@ -78,13 +80,16 @@ final class JacksonTypes {
     FIXED.put(JsonNode.class, Json.object());
     FIXED.put(ObjectNode.class, of("object"));
     FIXED.put(ArrayNode.class, of("array"));
+    FIXED.put(Iterable.class, of("array"));
+    FIXED.put(Map.Entry.class, of("object"));
     FIXED.put(byte[].class, of("string").put("contentEncoding", "base64"));
+    FIXED.put(ByteBuffer.class, of("string").put("contentEncoding", "base64"));
     for (Time time : Time.values()) {
       FIXED.put(time.type, of("string").put("pattern", time.pattern));
     }
   }
 
-  /** The types whose format the generator says. */
+  /** Types for which the generator writes a format. */
   private static final Set<Class<?>> FORMATTED =
       Set.of(
           LocalDate.class,
@@ -95,9 +100,10 @@ final class JacksonTypes {
           Date.class,
           Calendar.class,
           Duration.class,
-          Period.class);
+          Period.class,
+          UUID.class);
 
-  /** Another one; this room names no class of a package that does I/O. */
+  /** Also formatted; by name, as this module may not refer to packages that do I/O. */
   private static final String URI = "java.net.URI";
 
   private JacksonTypes() {}

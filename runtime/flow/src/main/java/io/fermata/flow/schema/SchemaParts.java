@@ -6,9 +6,12 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** What a schema says of the parts of a value. */
 final class SchemaParts {
+  private static final List<String> SEVERAL = List.of("allOf", "anyOf", "oneOf");
+
   private SchemaParts() {}
 
   /** The schema of an element or a member; missing if nothing is said of it. */
@@ -17,8 +20,8 @@ final class SchemaParts {
     if (own.isObject()) {
       return own;
     }
-    List<JsonNode> others = new ArrayList<>();
-    for (String several : List.of("allOf", "anyOf", "oneOf")) {
+    List<JsonNode> others = new ArrayList<>(0);
+    for (String several : SEVERAL) {
       for (JsonNode each : schema.path(several)) {
         JsonNode part = of(each, value, name);
         if (part.isObject()) {
@@ -47,7 +50,7 @@ final class SchemaParts {
   static boolean open(JsonNode schema, String name) {
     return open(schema)
         && !schema.path("properties").has(name)
-        && all(schema.path("allOf"), name)
+        && schema.path("allOf").valueStream().allMatch(each -> open(each, name))
         && any(schema.path("anyOf"), name)
         && any(schema.path("oneOf"), name);
   }
@@ -55,31 +58,17 @@ final class SchemaParts {
   /** Whether an object may have members of which nothing is said. */
   private static boolean open(JsonNode schema) {
     JsonNode type = schema.path("type");
-    boolean objects = type.isMissingNode() || type.asText().equals("object");
-    for (JsonNode each : type) {
-      objects |= each.asText().equals("object");
-    }
+    boolean objects =
+        type.isMissingNode()
+            || Stream.concat(Stream.of(type), type.valueStream())
+                .anyMatch(each -> each.asText().equals("object"));
     JsonNode others = schema.path("additionalProperties");
     return objects
         && !schema.isBoolean()
         && (others.isMissingNode() || (others.isObject() ? others.isEmpty() : others.asBoolean()));
   }
 
-  private static boolean all(JsonNode schemas, String name) {
-    for (JsonNode each : schemas) {
-      if (!open(each, name)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
   private static boolean any(JsonNode schemas, String name) {
-    for (JsonNode each : schemas) {
-      if (open(each, name)) {
-        return true;
-      }
-    }
-    return schemas.isEmpty();
+    return schemas.isEmpty() || schemas.valueStream().anyMatch(each -> open(each, name));
   }
 }

@@ -32,6 +32,10 @@ import java.lang.reflect.Type;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -42,6 +46,9 @@ import org.jspecify.annotations.Nullable;
 final class Schemas {
   /** A client chooses the names in maps, and every element of a long list repeats them. */
   private static final int LONGEST_PATH = 500;
+
+  private static final Set<Class<?>> OPTIONALS =
+      Set.of(Optional.class, OptionalInt.class, OptionalLong.class, OptionalDouble.class);
 
   private static final SchemaGenerator WRITTEN =
       generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
@@ -267,7 +274,7 @@ final class Schemas {
 
   private static boolean mayBeAbsent(FieldScope field) {
     Field declared = field.getRawMember();
-    return field.getType().getErasedType() == Optional.class
+    return OPTIONALS.contains(field.getType().getErasedType())
         || ArgumentSchema.isNullable(declared, declared.getAnnotatedType());
   }
 

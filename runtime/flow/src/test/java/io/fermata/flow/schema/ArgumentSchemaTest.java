@@ -180,6 +180,8 @@ class ArgumentSchemaTest {
       UUID id,
       AtomicInteger count,
       OptionalInt some,
+      OptionalInt none,
+      Map.Entry<String, Integer> entry,
       List<YearMonth> months,
       Map<String, Currency> byName,
       Grade grade,
@@ -203,6 +205,8 @@ class ArgumentSchemaTest {
             new UUID(1, 2),
             new AtomicInteger(3),
             OptionalInt.of(4),
+            OptionalInt.empty(),
+            Map.entry("a", 1),
             List.of(YearMonth.of(2027, 5)),
             Map.of("a", Currency.getInstance("EUR")),
             Grade.FAILED,
@@ -214,10 +218,10 @@ class ArgumentSchemaTest {
 
     assertThat(types.check(written)).isEmpty();
     assertThat(Json.tree(Json.value(written, OfTypes.class))).isEqualTo(written);
-    ((ObjectNode) written).put("month", "May").put("currency", 1).put("grade", 2);
+    ((ObjectNode) written).put("month", "May").put("currency", 1).put("grade", 2).put("id", "x");
     assertThat(types.check(written))
         .extracting(Violation::field)
-        .containsExactlyInAnyOrder("month", "currency", "grade");
+        .containsExactlyInAnyOrder("month", "currency", "grade", "id");
   }
 
   @Test

@@ -24,6 +24,7 @@ import java.io.IOException;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -298,5 +299,19 @@ class ViewTest {
     assertThat(run.state.data()).isEmpty();
     wrong.put("pieces", 2);
     assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
+  }
+
+  private enum Size {
+    SMALL,
+    MEDIUM,
+    LARGE
+  }
+
+  @Test
+  void aMapByEnumIsWrittenInTheOrderOfItsConstants() {
+    Map<Size, Integer> sizes = new EnumMap<>(Map.of(Size.LARGE, 3, Size.SMALL, 1, Size.MEDIUM, 2));
+
+    assertThat(Json.tree(sizes)).hasToString("{\"SMALL\":1,\"MEDIUM\":2,\"LARGE\":3}");
+    assertThat(Json.tree(List.of(sizes))).hasToString("[{\"SMALL\":1,\"MEDIUM\":2,\"LARGE\":3}]");
   }
 }
