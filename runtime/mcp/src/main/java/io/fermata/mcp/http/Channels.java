@@ -123,21 +123,6 @@ public final class Channels {
     }
 
     @Override
-    public boolean supportsDomainSockets() {
-      return TCP.supportsDomainSockets();
-    }
-
-    @Override
-    public java.net.SocketAddress convert(SocketAddress address) {
-      return TCP.convert(address);
-    }
-
-    @Override
-    public SocketAddress convert(java.net.SocketAddress address) {
-      return TCP.convert(address);
-    }
-
-    @Override
     public IoHandlerFactory ioHandlerFactory() {
       return TCP.ioHandlerFactory();
     }

@@ -42,8 +42,7 @@ final class OpenConnection {
   private final String network;
   private volatile long usedAt;
   private volatile boolean reserved;
-  private volatile boolean replaced;
-  private volatile boolean ending;
+  private volatile boolean closing;
   private volatile @Nullable Exchange latest;
   private volatile Runnable onGone = () -> {};
 
@@ -97,18 +96,14 @@ final class OpenConnection {
     reserved = now;
   }
 
-  /** Whether another connection has its place. */
-  boolean replaced() {
-    return replaced;
-  }
-
+  /** Another connection has its place. */
   void replace() {
-    replaced = true;
+    closing = true;
   }
 
   /** Whether further requests are served, and not ignored because it is being closed. */
   boolean servesMore() {
-    return !replaced && !ending;
+    return !closing;
   }
 
   /** Closes it once its client has read what it was answered, or had time to. */
@@ -133,7 +128,7 @@ final class OpenConnection {
   void end(Exchange exchange, long now) {
     exchange.endBody();
     if (exchange.request.response().headers().contains(HttpHeaders.CONNECTION, "close", true)) {
-      ending = true;
+      closing = true;
     }
     exchange.ended = true;
     usedAt = now;

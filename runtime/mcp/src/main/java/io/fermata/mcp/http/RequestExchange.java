@@ -132,14 +132,13 @@ public final class RequestExchange {
   /** Rejects a request such that its sender can read the response. */
   public static void refuse(
       HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
-    new RequestExchange(
-            request,
-            null,
-            null,
-            bytes -> CompletableFuture.failedFuture(refusal),
-            refusing,
-            refusal)
-        .begin();
+    refusing(request, refusal, refusing).begin();
+  }
+
+  private static RequestExchange refusing(
+      HttpServerRequest request, RpcException refusal, Function<RpcException, Response> refusing) {
+    return new RequestExchange(
+        request, null, null, bytes -> CompletableFuture.failedFuture(refusal), refusing, refusal);
   }
 
   /** Rejects a request whose body does not arrive in time. */
@@ -149,9 +148,7 @@ public final class RequestExchange {
     request.endHandler(late -> {});
     RpcException late =
         RpcException.http(408, "The body did not arrive in time: send it faster, or less of it.");
-    new RequestExchange(
-            request, null, null, bytes -> CompletableFuture.failedFuture(late), refusing, late)
-        .rejectEarly(late);
+    refusing(request, late, refusing).rejectEarly(late);
   }
 
   /** An MCP error response. */

@@ -359,7 +359,7 @@ class ConnectionsTest {
 
       connections.opened(next);
 
-      assertThat(next.replaced()).isFalse();
+      assertThat(next.servesMore()).isTrue();
       assertThat(connections.mayServe(next)).isTrue();
     }
     assertThat(connections.count()).isEqualTo(4);
