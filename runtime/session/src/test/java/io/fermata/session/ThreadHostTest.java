@@ -1058,6 +1058,28 @@ class ThreadHostTest {
   }
 
   @Test
+  void theRunOfAToolThatHasBecomeAJobIsUndoneWhenItsThreadIsStopped() throws Exception {
+    List<String> done = new CopyOnWriteArrayList<>();
+    FlowTool paint = mixing(done, flow -> flow.waitFor("dry", "dried"));
+    Model echoes = ScriptedModels.answering(ThreadHostTest::echo);
+    String id;
+    try (Fermata host = withPainter(paint)) {
+      id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+    }
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.sqlite(folder.resolve("t.db")))
+            .agent(Agent.aiHuman("decorator", Prompt.of("p", echoes)))
+            .job(paint)
+            .start()) {
+      now(host.threads().stop("ann", id));
+      TestHost.eventually(() -> runs(host) == 0);
+    }
+    assertThat(done).containsExactly("mixed", "poured away");
+  }
+
+  @Test
   void aFlowWhoseToolIsMissingIsUndoneByTheReleaseThatHasItAgain() throws Exception {
     List<String> done = new CopyOnWriteArrayList<>();
     FlowTool paint = mixing(done, flow -> flow.waitFor("dry", "dried"));

@@ -13,6 +13,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
@@ -84,7 +85,10 @@ public record CallRouter(
       return agent.call(call, progress, trace);
     }
     RunExplanations explains = explains(call);
-    FlowTool job = catalog.jobs().get(call.tool());
+    // What is at the door of a job is not for the run of an agent's tool, which may have become
+    // one.
+    FlowTool job =
+        call.principal().equals(SessionKey.TOOLS) ? null : catalog.jobs().get(call.tool());
     String wrong = job == null ? null : job.wrong(call.arguments());
     if (wrong != null) {
       return CompletableFuture.completedFuture(
