@@ -24,7 +24,7 @@ import reactor.core.scheduler.Schedulers;
  */
 final class Line implements McpClientTransport {
   /** How long the SDK may take to fail a request that was rejected. */
-  private static final Duration FORGETTING = Duration.ofSeconds(1);
+  private static final Duration FORGETTING = Duration.ofSeconds(3);
 
   private final McpClientTransport transport;
   private final CompletableFuture<Void> broken = new CompletableFuture<>();

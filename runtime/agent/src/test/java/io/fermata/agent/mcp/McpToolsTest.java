@@ -225,7 +225,7 @@ class McpToolsTest {
       server.next("tools/call");
       server.forgetSessions();
 
-      assertThat(say(say, "well").text()).isEqualTo("well");
+      assertThat(saidOrCutOff(say)).isIn("well", "cut off");
 
       assertThat(started)
           .failsWithin(Duration.ofSeconds(20))
@@ -234,6 +234,15 @@ class McpToolsTest {
           .withMessageContaining("its session was closed");
       assertThat(server.received)
           .noneMatch(m -> m.at("/params/arguments/how").asText().equals("never"));
+    }
+  }
+
+  /** The SDK may drop the call that it learns by that its session is gone. */
+  private String saidOrCutOff(Tool say) throws Exception {
+    try {
+      return String.valueOf(say(say, "well").text());
+    } catch (OutcomeUnknownException e) {
+      return "cut off";
     }
   }
 

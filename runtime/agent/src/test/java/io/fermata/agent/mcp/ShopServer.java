@@ -66,6 +66,8 @@ final class ShopServer implements AutoCloseable {
       }
       JsonNode message =
           Json.parse(new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
+      // Once a message has been received here, it is decided whether its session is known.
+      boolean known = session != null && sessions.contains(session);
       received.add(message);
       tokens.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
       String method = message.path("method").asText();
@@ -73,7 +75,7 @@ final class ShopServer implements AutoCloseable {
         String born = UUID.randomUUID().toString();
         sessions.add(born);
         exchange.getResponseHeaders().set("Mcp-Session-Id", born);
-      } else if (session == null || !sessions.contains(session)) {
+      } else if (!known) {
         reply(exchange, 404, null);
         return;
       }
