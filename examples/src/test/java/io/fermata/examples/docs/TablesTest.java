@@ -192,12 +192,12 @@ class TablesTest {
     return table(
         "| code | of | HTTP | cause | repair |",
         Stream.of(HostError.values())
-            .sorted(Comparator.comparing(HostError::of))
+            .sorted(Comparator.comparing(HostError::area))
             .map(
                 error ->
                     row(
                         code(error.wireName()),
-                        error.of(),
+                        error.area(),
                         String.valueOf(error.status()),
                         error.cause(),
                         error.repair())));

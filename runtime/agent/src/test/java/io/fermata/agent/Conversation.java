@@ -533,7 +533,7 @@ public final class Conversation {
 
   /** The latest first, as a host reads them back. */
   List<Message> newestFirst(@Nullable String before, int limit, int depth) {
-    HistoryReader rewind = new HistoryReader(before, limit, depth, true);
+    HistoryReader rewind = new HistoryReader(before, limit, depth);
     read(rewind);
     return rewind.messages();
   }

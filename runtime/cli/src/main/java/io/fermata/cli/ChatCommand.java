@@ -6,6 +6,7 @@ import io.fermata.persistence.Store;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.key.HostError;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -77,8 +78,7 @@ final class ChatCommand extends ConsoleCommand {
     try {
       return now(threads.get(PRINCIPAL, thread)).threadId();
     } catch (CompletionException e) {
-      if (e.getCause() instanceof ThreadException unknown
-          && unknown.code().equals("unknown_thread")) {
+      if (e.getCause() instanceof ThreadException unknown && unknown.is(HostError.UNKNOWN_THREAD)) {
         throw new UnusableException(
             "There is no thread %s in this store; omit --thread to create one".formatted(thread),
             unknown);

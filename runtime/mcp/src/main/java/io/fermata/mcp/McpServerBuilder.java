@@ -766,7 +766,7 @@ public final class McpServerBuilder {
         cause);
   }
 
-  /** Whatever keeps a socket from an address, Java throws a BindException. */
+  /** Java throws a BindException for every reason that a socket cannot bind. */
   static String whyNotListening(@Nullable Throwable cause) {
     String message = String.valueOf(cause == null ? null : cause.getMessage());
     if (!(cause instanceof BindException)) {

@@ -394,11 +394,10 @@ final class CallDecisions {
                   "A person is asked to approve this call: " + asked(call),
                   "been made");
           case PAUSED -> interim("waiting", "It waits " + asked(call) + ".", "ended");
-          case DELEGATED ->
+          default ->
               decided.state().waitingIn().contains(call)
                   ? interim("waiting", "It waits " + asked(call), "ended")
                   : interim("waiting_for_answer", "A person is asked: " + asked(call), "ended");
-          default -> interim("waiting_for_answer", "A person is asked: " + asked(call), "ended");
         };
     Message message = ToolCalls.result(frame, call, interim, List.of(), now);
     boolean parallel = site(frame).parallel();

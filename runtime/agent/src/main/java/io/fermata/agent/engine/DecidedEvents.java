@@ -106,8 +106,8 @@ abstract class DecidedEvents {
       return;
     }
     boolean reported = state.reported() > before.reported();
-    ChildThread.Status status = state.standing();
-    if (status == before.standing() || (reported && status == ChildThread.Status.RUNNING)) {
+    ChildThread.Status status = state.statusForParent();
+    if (status == before.statusForParent() || (reported && status == ChildThread.Status.RUNNING)) {
       return;
     }
     emit(new ThreadEvent.ReportPending(state.reported() + 1, false, "", status, null));

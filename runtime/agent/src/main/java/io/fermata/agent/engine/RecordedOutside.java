@@ -178,7 +178,7 @@ final class RecordedOutside implements Outside {
 
   @Override
   public CompletionStage<List<Message>> history(@Nullable String before, int limit, int depth) {
-    HistoryReader reader = new HistoryReader(before, limit, depth, true);
+    HistoryReader reader = new HistoryReader(before, limit, depth);
     long end = seq;
     List<List<ThreadEvent>> page = pageBefore(end);
     while (!page.isEmpty()) {

@@ -38,18 +38,14 @@ public final class HistoryReader implements BackwardReader {
   private record Item(@Nullable String call, @Nullable Message message) {}
 
   /**
-   * A reader that has read nothing yet, of so many messages, whatever their size.
+   * A reader that has read nothing yet, of so many messages, whatever their size, silent ones
+   * included.
    *
    * @param before the message before which to begin; null for the end
    * @param depth the maximum depth; 0 for the conversation only
-   * @param silent whether to include silent messages
    */
-  public HistoryReader(@Nullable String before, int limit, int depth, boolean silent) {
-    this(
-        before,
-        depth,
-        new MessagePage(
-            limit, Long.MAX_VALUE, message -> silent || !message.silent(), message -> false));
+  public HistoryReader(@Nullable String before, int limit, int depth) {
+    this(before, depth, new MessagePage(limit, Long.MAX_VALUE, message -> true, message -> false));
   }
 
   /**

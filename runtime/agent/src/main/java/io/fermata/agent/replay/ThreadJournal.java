@@ -100,7 +100,7 @@ public record ThreadJournal(
 
   /** All messages of the conversation, the oldest first. */
   public List<Message> messages() {
-    HistoryReader reader = new HistoryReader(null, Integer.MAX_VALUE, 0, true);
+    HistoryReader reader = new HistoryReader(null, Integer.MAX_VALUE, 0);
     for (int i = entries.size() - 1; i >= 0; i--) {
       reader.take(entries.get(i).events());
     }

@@ -35,7 +35,7 @@ public record CallState(
     @Nullable ToolResult result,
     @Nullable Message message) {
 
-  /** What a flow waits for, or the words for a widget, which stand beside more. */
+  /** The member with what a flow waits for, or the words of a widget, which has more members. */
   private static final String WAITS_FOR = "description";
 
   /**

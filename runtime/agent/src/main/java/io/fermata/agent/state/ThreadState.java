@@ -319,7 +319,7 @@ public record ThreadState(
    * The status of an unfinished thread for its parent. A look at a flow does not change it, as most
    * find that the flow still waits.
    */
-  public ChildThread.Status standing() {
+  public ChildThread.Status statusForParent() {
     if (asks()) {
       return ChildThread.Status.ASKING;
     }

@@ -210,7 +210,7 @@ class PropertyTest {
 
   /** The history as it is read back from the journal, from its end. */
   private static List<String> rewound(Conversation talk) {
-    HistoryReader rewind = new HistoryReader(null, Integer.MAX_VALUE, 0, true);
+    HistoryReader rewind = new HistoryReader(null, Integer.MAX_VALUE, 0);
     for (int record = talk.records(); record > 0; record--) {
       rewind.take(talk.record(record));
     }

@@ -46,7 +46,7 @@ public final class HttpError extends RuntimeException {
     return new HttpError(code, answer(status, code, message, wrong));
   }
 
-  /** An error that the host or a run says, with the status of its code. */
+  /** An error that the host or a run reports, with the status of its code. */
   public static HttpError of(String code, String message) {
     return of(status(code), code, message, Map.of());
   }

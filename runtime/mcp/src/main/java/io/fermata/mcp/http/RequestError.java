@@ -19,7 +19,7 @@ public enum RequestError {
   NOT_JSON(415, "The Content-Type is not application/json, in UTF-8", "Send JSON"),
   TOO_MANY_CALLS(429, "The caller has more calls than it may", "Retry it after Retry-After"),
   TOO_MANY_STREAMS(429, "The caller has as many event streams as it may", "Close one first"),
-  INTERNAL_ERROR(500, "The server failed, and has logged why", "Tell its operator"),
+  INTERNAL_ERROR(500, "The server failed, and has logged why", "Ask its operator"),
   UNAVAILABLE(
       503,
       "The server is busy or shutting down, or the issuer of tokens does not answer",

@@ -198,7 +198,7 @@ public interface Threads {
     /** A copy. */
     @Override
     public @Nullable JsonNode answers() {
-      return answers == null ? null : answers.deepCopy();
+      return Json.copy(answers);
     }
   }
 

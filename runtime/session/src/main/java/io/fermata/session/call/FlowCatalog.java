@@ -34,7 +34,7 @@ public final class FlowCatalog {
   private final Map<String, FlowTool> jobs = new LinkedHashMap<>();
 
   /** The tools and jobs, by the version of their flow. */
-  private final Map<String, FlowTool> called = new HashMap<>();
+  private final Map<String, FlowTool> toolsByVersion = new HashMap<>();
 
   /**
    * @param flowTools the tools of agents and programs
@@ -45,7 +45,7 @@ public final class FlowCatalog {
     flowTools.forEach(tool -> tools.merge(tool.name(), tool, FlowCatalog::newer));
     clientJobs.forEach(job -> jobs.put(job.name(), job));
     Stream.concat(flowTools.stream(), clientJobs.stream())
-        .forEach(tool -> called.put(tool.flow().toString(), tool));
+        .forEach(tool -> toolsByVersion.put(tool.flow().toString(), tool));
     List<Flow<?>> all = new ArrayList<>(flows);
     flowTools.forEach(tool -> all.add(tool.flow()));
     clientJobs.forEach(job -> all.add(job.flow()));
@@ -147,7 +147,7 @@ public final class FlowCatalog {
 
   /** The tool of this version of a flow; null if clients call the flow directly. */
   public @Nullable FlowTool tool(Flow<?> flow) {
-    return called.get(flow.toString());
+    return toolsByVersion.get(flow.toString());
   }
 
   /** The tools that agents call, each with the newest version of its flow. */

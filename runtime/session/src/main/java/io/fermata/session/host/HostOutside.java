@@ -131,8 +131,8 @@ public final class HostOutside implements Outside {
   }
 
   /**
-   * A repeated answer gets the reply that it got before, but the run may have gone on since. Where
-   * it asks the same, the reply stands, as it says what was wrong with an answer.
+   * A repeated answer gets the reply that it got before, but the run may have continued since.
+   * Where it asks the same, the reply stands, as it says what was wrong with an answer.
    */
   private CompletionStage<ToolOutcome> present(ToolUse use, ToolOutcome reply) {
     if (reply instanceof ToolOutcome.Waiting) {
@@ -373,7 +373,7 @@ public final class HostOutside implements Outside {
     return services
         .threads()
         .journals()
-        .rewound(key.entityId(), new HistoryReader(before, limit, depth, true))
+        .rewound(key.entityId(), new HistoryReader(before, limit, depth))
         .thenApply(HistoryReader::messages);
   }
 

@@ -163,7 +163,7 @@ public record RunForks(
 
   private ForkException unknown(String flow) {
     return new ForkException(
-        "unknown_run",
+        ErrorCode.UNKNOWN_RUN.wireName(),
         agents.test(flow)
             ? flow + " is an agent; fork one of its threads with threads().fork"
             : "The host has no flow " + flow + "; register it to fork its runs");
@@ -215,7 +215,7 @@ public record RunForks(
 
   private static ForkException unknown(Source source) {
     return new ForkException(
-        "unknown_run",
+        ErrorCode.UNKNOWN_RUN.wireName(),
         "The store has no journal of a run %s of %s; the journal of an ended run is kept for the host's retention"
             .formatted(source.runId, source.flow));
   }

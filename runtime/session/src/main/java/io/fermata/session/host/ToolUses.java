@@ -23,7 +23,6 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import java.util.stream.StreamSupport;
 
 /** Translates calls of flow tools to calls of their flows, and their replies to outcomes. */
 public final class ToolUses {
@@ -111,7 +110,7 @@ public final class ToolUses {
   }
 
   public CompletionStage<ToolOutcome> again(ToolUse use) {
-    return goOn(use, progress -> {});
+    return resume(use, progress -> {});
   }
 
   /**
@@ -141,13 +140,13 @@ public final class ToolUses {
 
   private CompletionStage<ToolOutcome> seen(ToolUse use, ToolReply status) {
     // A status says more than an outcome does.
-    ObjectNode body = status.structured().deepCopy();
+    ObjectNode body = status.structured();
     body.remove("run");
     boolean stopped = asks(body) || UNDECIDED.contains(code(body)) || STOPPED.contains(code(body));
     return status.error() && stopped ? ended(use, body, progress -> {}) : again(use);
   }
 
-  private CompletionStage<ToolOutcome> goOn(ToolUse use, Consumer<ToolProgress> progress) {
+  private CompletionStage<ToolOutcome> resume(ToolUse use, Consumer<ToolProgress> progress) {
     ObjectNode call = Json.object().put("action", "continue");
     return ended(use, send(use, call, Json.object(), progress), progress);
   }
@@ -160,13 +159,9 @@ public final class ToolUses {
   }
 
   public CompletionStage<ToolOutcome> withdraw(ToolUse use) {
+    // A run that was not withdrawn may ask on, but a withdrawal answers nothing.
     return send(use, Json.object().put("action", "cancel"), Json.object(), progress -> {})
-        .thenApply(reply -> outcome(withoutQuestions(reply.structured())));
-  }
-
-  /** A run that was not withdrawn may ask on, but a withdrawal answers nothing. */
-  private static ObjectNode withoutQuestions(ObjectNode body) {
-    return body.deepCopy().remove(QUESTIONS);
+        .thenApply(reply -> outcome(reply.structured().remove(QUESTIONS)));
   }
 
   private static ObjectNode named(String callId) {
@@ -192,7 +187,7 @@ public final class ToolUses {
       ToolUse use, ObjectNode body, Consumer<ToolProgress> progress) {
     String code = code(body);
     if (code.equals(ErrorCode.VISIT_LIMIT.wireName())) {
-      return goOn(use, progress);
+      return resume(use, progress);
     }
     ToolOutcome outcome = outcome(body);
     return STOPPED.contains(code) && outcome instanceof ToolOutcome.Result
@@ -227,8 +222,7 @@ public final class ToolUses {
               : new ToolOutcome.Result(
                   body.path("result").path("text").asText(),
                   body.path("result").path("error").asBoolean(),
-                  StreamSupport.stream(body.path("result").path("changes").spliterator(), false)
-                      .toList());
+                  body.path("result").path("changes").valueStream().toList());
       default -> {
         Explained why = Explained.of(code, body.path("error").asText());
         if (UNDECIDED.contains(code)) {

@@ -20,17 +20,17 @@ public enum HostError {
       "The call's arguments do not fit the tool's input schema",
       "Correct what is named in violations and call again"),
   MISSING_SESSION(
-      Of.RUNS,
+      Area.RUNS,
       400,
       "The call names no session",
       "Send the sessionId of an earlier result, or start a run"),
   UNKNOWN_SESSION(
-      Of.RUNS,
+      Area.RUNS,
       400,
       "The sessionId is not one that this server gave out",
       "Send the sessionId of an earlier result unchanged, or start a run without one"),
   STALE_CALL(
-      Of.RUNS,
+      Area.RUNS,
       409,
       "The run has moved on since the state that the call refers to",
       "Read the open question and answer that"),
@@ -39,7 +39,7 @@ public enum HostError {
       "The fermata/callId, or the key, was used for another request; nothing was done",
       "Send this request with a new one"),
   NEEDS_PERSON(
-      Of.THREADS,
+      Area.THREADS,
       409,
       "A person must decide about this approval, not a model; nothing was decided",
       "Tell the user that it has to be decided outside this conversation, or in a client that shows"
@@ -55,12 +55,12 @@ public enum HostError {
   OVERLOADED(
       503, "The server has more calls than it can handle in time", "Call again a little later"),
   TOO_MANY_RUNS(
-      Of.RUNS,
+      Area.RUNS,
       409,
       "The caller has as many unfinished runs as it may",
       "Finish or cancel one of them first"),
   TOO_MANY_THREADS(
-      Of.THREADS, 409, "The caller has as many threads as it may", "Delete one of them first"),
+      Area.THREADS, 409, "The caller has as many threads as it may", "Delete one of them first"),
   STORE_UNAVAILABLE(
       503,
       "The session's journal could not be read or written",
@@ -94,7 +94,7 @@ public enum HostError {
       "The call was handled, but its reply is larger than hosts of a cluster send each other",
       "Do not repeat the call; read the outcome in parts, and keep less in the session"),
   RUN_TOO_LARGE(
-      Of.RUNS,
+      Area.RUNS,
       413,
       "The run's journal is too large to be forked, or asked why a field has its value",
       "Start a new run, or ask about its path, what was asked, or its decisions"),
@@ -103,7 +103,10 @@ public enum HostError {
       "Not all hosts have this tool, agent or version yet",
       "Call again when the rollout is complete"),
   ERASED(
-      Of.RUNS, 410, "The session was erased, or is being erased now", "Start a new run if needed"),
+      Area.RUNS,
+      410,
+      "The session was erased, or is being erased now",
+      "Start a new run if needed"),
   SHUTTING_DOWN(503, "The server is shutting down", "Call again in a moment"),
   UNKNOWN_ENTRY(404, "The journal has no such entry", "Name one of its entries"),
   NOT_KEPT(
@@ -111,79 +114,82 @@ public enum HostError {
       "The store keeps no history, or cannot list",
       "Read what is recent, or use a store that keeps and lists"),
   NOT_RUNNING(
-      Of.RUNS,
+      Area.RUNS,
       409,
       "A store that is only read was asked to change something",
       "Start a host on the store"),
   INVALID_QUERY(400, "The query of a list does not fit", "Correct what the message names"),
   UNKNOWN_AGENT(
-      Of.THREADS,
+      Area.THREADS,
       409,
       "The host has no such agent, or not that of the thread any more",
       "Name one that it has, or register it"),
   UNKNOWN_THREAD(
-      Of.THREADS,
+      Area.THREADS,
       404,
       "There is no such thread: it was never created, it was deleted, or it is another caller's",
       "Send the threadId of an earlier result, or begin a thread"),
   UNKNOWN_FILE(
-      Of.THREADS,
+      Area.THREADS,
       404,
       "The thread has no such file, or its bytes are no longer stored",
       "Name one of the attachments of its messages"),
   UNKNOWN_MESSAGE(
-      Of.THREADS,
+      Area.THREADS,
       400,
       "The thread has no such message to read or fork before",
       "Name one of its messages, or pass the before of an earlier page"),
   UNKNOWN_EVENT(
-      Of.THREADS,
+      Area.THREADS,
       400,
       "The thread has not had the event to read after",
       "Begin after one that it sent, or with after=now"),
   UNKNOWN_PROMPT(
-      Of.THREADS,
+      Area.THREADS,
       409,
       "The agent of a fork lacks the prompt of a step that was in progress",
       "Fork at an entry where the thread rests"),
-  INVALID_KEY(Of.THREADS, 400, "A key is longer than it may be", "Send a shorter one"),
+  INVALID_KEY(Area.THREADS, 400, "A key is longer than it may be", "Send a shorter one"),
   INVALID_MESSAGE(
-      Of.THREADS,
+      Area.THREADS,
       400,
       "A message has the role tool, which belongs to calls",
       "Send it with another role"),
-  INVALID_TAGS(Of.THREADS, 400, "Tags are too many or too long", "Send fewer or shorter"),
+  INVALID_TAGS(Area.THREADS, 400, "Tags are too many or too long", "Send fewer or shorter"),
   INVALID_ENV(
-      Of.THREADS, 400, "The variables of env are longer than a thread holds", "Send shorter ones"),
+      Area.THREADS,
+      400,
+      "The variables of env are longer than a thread holds",
+      "Send shorter ones"),
   MESSAGE_TOO_LONG(
-      Of.THREADS,
+      Area.THREADS,
       413,
       "A message, or its metadata, is longer than it may be",
       "Shorten it, or attach large data as a file"),
-  FILE_TOO_LARGE(Of.THREADS, 413, "A file is larger than it may be", "Send less, or a reference"),
-  TOO_MANY_FILES(Of.THREADS, 409, "The thread has as many files as it may", "Begin a new thread"),
+  FILE_TOO_LARGE(Area.THREADS, 413, "A file is larger than it may be", "Send less, or a reference"),
+  TOO_MANY_FILES(Area.THREADS, 409, "The thread has as many files as it may", "Begin a new thread"),
   THREAD_TOO_LARGE(
-      Of.THREADS, 413, "The thread's journal is too large to be forked", "Begin a new thread"),
+      Area.THREADS, 413, "The thread's journal is too large to be forked", "Begin a new thread"),
   NO_OPEN_QUESTION(
-      Of.THREADS,
+      Area.THREADS,
       409,
       "The question is not open: it was answered, it is another call's, or the thread asks nothing",
       "Read the open questions, and answer one of them"),
-  MISSING_APPROVAL(Of.THREADS, 400, "The answer decides nothing", "Send approved: true or false"),
-  MISSING_ANSWERS(Of.THREADS, 400, "The answer has no answers", "Send answers, by field"),
+  MISSING_APPROVAL(Area.THREADS, 400, "The answer decides nothing", "Send approved: true or false"),
+  MISSING_ANSWERS(Area.THREADS, 400, "The answer has no answers", "Send answers, by field"),
   TOOL_MISSING(
-      Of.THREADS,
+      Area.THREADS,
       409,
       "The tool of the call is not registered any more; its question stays open",
       "Register it again, or deny the call"),
   STEP_ERROR(
-      Of.THREADS,
+      Area.THREADS,
       500,
       "Code of the agent threw when the thread took the call; nothing was done",
-      "Tell the agent's author");
+      "Report it to the agent's author");
 
   /** Whose calls meet an error. */
-  private enum Of {
+  private enum Area {
     BOTH,
     RUNS,
     THREADS
@@ -193,17 +199,17 @@ public enum HostError {
       Arrays.stream(values())
           .collect(Collectors.toUnmodifiableMap(HostError::wireName, Function.identity()));
 
-  private final Of of;
+  private final Area area;
   private final int status;
   private final String cause;
   private final String repair;
 
   HostError(int status, String cause, String repair) {
-    this(Of.BOTH, status, cause, repair);
+    this(Area.BOTH, status, cause, repair);
   }
 
-  HostError(Of of, int status, String cause, String repair) {
-    this.of = of;
+  HostError(Area area, int status, String cause, String repair) {
+    this.area = area;
     this.status = status;
     this.cause = cause;
     this.repair = repair;
@@ -225,8 +231,8 @@ public enum HostError {
   }
 
   /** Whose calls meet it: those of {@code runs}, of {@code threads}, or of {@code both}. */
-  public String of() {
-    return of.name().toLowerCase(Locale.ROOT);
+  public String area() {
+    return area.name().toLowerCase(Locale.ROOT);
   }
 
   /** The status of an HTTP response to a call that met it. */

@@ -26,7 +26,6 @@ import io.fermata.session.actor.SessionPort;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.CallAction;
-import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.ReplyMode;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolUse;
@@ -519,8 +518,7 @@ public final class RunPort
 
   /** The caller of a tool gets the result of the run, mapped by the tool of the run's version. */
   private Outcome mapped(Situation<RunState, Event> at, Outcome outcome) {
-    FlowCatalog catalog = host.catalog();
-    FlowTool tool = isTool ? catalog.tool(catalog.describing(flow, at.ahead())) : null;
+    FlowTool tool = host.catalog().tool(host.catalog().describing(flow, at.ahead()));
     if (tool == null || !(outcome instanceof Outcome.Complete complete)) {
       return outcome;
     }
