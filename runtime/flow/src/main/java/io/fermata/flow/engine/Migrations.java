@@ -148,7 +148,8 @@ final class Migrations {
         state.inOrder().stream()
             .map(place -> carried(state, place, migration, names, next))
             .toList(),
-        at);
+        at,
+        null);
   }
 
   private Event.Carried carried(

@@ -450,18 +450,6 @@ public sealed interface Event extends Fact {
       long at,
       @Nullable List<Relocated> relocated)
       implements Event {
-    public Migrated(
-        int from,
-        int to,
-        String fingerprint,
-        Map<String, String> nodes,
-        Map<String, String> fields,
-        List<Rewrite> rewrites,
-        List<Carried> places,
-        long at) {
-      this(from, to, fingerprint, nodes, fields, rewrites, places, at, null);
-    }
-
     /** The same with other relocated answers. */
     public Migrated relocating(@Nullable List<Relocated> others) {
       return new Migrated(from, to, fingerprint, nodes, fields, rewrites, places, at, others);

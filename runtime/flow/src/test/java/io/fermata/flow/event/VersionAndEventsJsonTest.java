@@ -186,7 +186,8 @@ class VersionAndEventsJsonTest {
                 new Event.Carried(
                     PLACE, PLACE, false, false, 9L, new PlaceState.Reminder(1, 8L, 0)),
                 new Event.Carried(PLACE, PLACE, true, true, null, null)),
-            8),
+            8,
+            null),
         new Event.Migrated(
             1,
             2,
