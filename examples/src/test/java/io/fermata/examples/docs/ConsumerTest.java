@@ -190,7 +190,7 @@ class ConsumerTest {
             assertEquals(Threads.Status.RESTING,
                 now(threads.settled("ann", thread, Duration.ofMinutes(1))).status());
             assertEquals("Your money is on its way.",
-                now(threads.messages("ann", thread, null, 1, 0, true)).messages().get(0).content());
+                now(threads.messages("ann", thread, Threads.MessageQuery.latest(1).withSilent())).messages().get(0).content());
           }
         }
       }

@@ -223,7 +223,9 @@ class SupportDeskTest {
   }
 
   private static List<String> latest(Fermata host, String id) {
-    return now(host.threads().messages("ann", id, null, 4, 0, false)).messages().stream()
+    return now(host.threads().messages("ann", id, Threads.MessageQuery.latest(4)))
+        .messages()
+        .stream()
         .map(message -> String.valueOf(message.content()))
         .toList();
   }

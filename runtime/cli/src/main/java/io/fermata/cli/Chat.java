@@ -141,7 +141,8 @@ public final class Chat implements AutoCloseable {
     // What led here is on the screen before the question that it led to.
     now(feed.deliveredUpTo(view.offset()));
     List<Message> page =
-        new ArrayList<>(now(threads.messages(principal, id, null, PAGE, 0, false)).messages());
+        new ArrayList<>(
+            now(threads.messages(principal, id, Threads.MessageQuery.latest(PAGE))).messages());
     Collections.reverse(page);
     screen.show(page, first);
     waits.retainAll(view.waits());

@@ -139,7 +139,9 @@ class ClusterThreadsTest extends ClusterOfHosts {
       now(any().signal("send", runId, "paid", "r" + i, null));
       eventually(
           () ->
-              now(any().threads().messages("ann", id, null, 1, 0, true)).messages().stream()
+              now(any().threads().messages("ann", id, Threads.MessageQuery.latest(1).withSilent()))
+                  .messages()
+                  .stream()
                   .anyMatch(message -> String.valueOf(message.content()).startsWith("Sent:")));
       eventually(() -> now(any().runs().list(waiting)).runs().isEmpty());
     }
@@ -181,7 +183,12 @@ class ClusterThreadsTest extends ClusterOfHosts {
     for (int i = 0; i < 20; i++) {
       post(id, Message.user("go"), "go " + i);
       assertThat(
-              persistently(() -> any().threads().messages("ann", id, null, 1, 0, true)).messages())
+              persistently(
+                      () ->
+                          any()
+                              .threads()
+                              .messages("ann", id, Threads.MessageQuery.latest(1).withSilent()))
+                  .messages())
           .singleElement()
           .extracting(message -> String.valueOf(message.content()))
           .asString()

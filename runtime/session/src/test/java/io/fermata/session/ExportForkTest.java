@@ -316,7 +316,9 @@ class ExportForkTest {
 
       assertThat(
               text(
-                  now(host.threads().messages("bob", fork.threadId(), null, 9, 0, true))
+                  now(host.threads()
+                          .messages(
+                              "bob", fork.threadId(), Threads.MessageQuery.latest(9).withSilent()))
                       .messages()))
           .isEqualTo("[I heard [[Hi], [Again]], Again, I heard [[Hi]], Hi]");
       assertThat(Objects.requireNonNull(fork.fork()))

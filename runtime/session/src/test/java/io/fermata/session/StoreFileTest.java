@@ -260,7 +260,10 @@ class StoreFileTest {
       assertThat(text(call(host, "failed", "continue"), "/result/booked")).isEqualTo("at last");
       assertThat(text(call(host, "ended", "continue"), "/code")).isEqualTo("run_completed");
       say(host, thread(host));
-      assertThat(now(host.threads().messages("ann", thread(host), null, 9, 0, true)).messages())
+      assertThat(
+              now(host.threads()
+                      .messages("ann", thread(host), Threads.MessageQuery.latest(9).withSilent()))
+                  .messages())
           .hasSize(4);
     }
     scheduleIsRead(file);

@@ -97,7 +97,9 @@ class ThreadDeletionTest {
 
       assertThat(view.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(view.children()).isEmpty();
-      assertThat(now(threads.messages("ann", id, null, 1, 0, true)).messages())
+      assertThat(
+              now(threads.messages("ann", id, Threads.MessageQuery.latest(1).withSilent()))
+                  .messages())
           .singleElement()
           .extracting(Message::content)
           .asString()
@@ -136,7 +138,7 @@ class ThreadDeletionTest {
         TestHost.eventually(
             () ->
                 threads
-                    .messages("ann", id, null, 10, 0, true)
+                    .messages("ann", id, Threads.MessageQuery.latest(10).withSilent())
                     .toCompletableFuture()
                     .join()
                     .messages()

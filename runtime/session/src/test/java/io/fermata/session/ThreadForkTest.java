@@ -150,7 +150,9 @@ class ThreadForkTest {
   }
 
   private static List<String> texts(Fermata host, String id) {
-    return now(host.threads().messages("ann", id, null, 100, 0, true)).messages().stream()
+    return now(host.threads().messages("ann", id, Threads.MessageQuery.latest(100).withSilent()))
+        .messages()
+        .stream()
         .map(message -> message.role() + ": " + message.content())
         .toList();
   }

@@ -111,7 +111,9 @@ class ThreadHostTest {
   }
 
   private static List<String> texts(Threads threads, String id) throws Exception {
-    return now(threads.messages("ann", id, null, 100, 0, true)).messages().stream()
+    return now(threads.messages("ann", id, Threads.MessageQuery.latest(100).withSilent()))
+        .messages()
+        .stream()
         .map(m -> m.role() + ": " + m.content())
         .toList();
   }
@@ -239,7 +241,8 @@ class ThreadHostTest {
       assertThatThrownBy(() -> now(host.threads().get("bob", id)))
           .hasCauseInstanceOf(ThreadException.class)
           .hasMessageContaining("no such thread");
-      assertThatThrownBy(() -> now(host.threads().messages("bob", id, null, 10, 0, false)))
+      assertThatThrownBy(
+              () -> now(host.threads().messages("bob", id, Threads.MessageQuery.latest(10))))
           .hasMessageContaining("no thread");
     }
   }
@@ -289,7 +292,9 @@ class ThreadHostTest {
       String id = now(threads.create(thread("noter"))).threadId();
       now(threads.post("ann", id, says("hi")));
       now(threads.settled("ann", id, TIMEOUT));
-      assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages())
+      assertThat(
+              now(threads.messages("ann", id, Threads.MessageQuery.latest(10).withSilent()))
+                  .messages())
           .extracting(Message::role)
           .containsExactly(Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.USER);
       assertThat(
@@ -1293,7 +1298,7 @@ class ThreadHostTest {
 
   private static String lastOf(Threads threads, String id) {
     return threads
-        .messages("ann", id, null, 1, 0, true)
+        .messages("ann", id, Threads.MessageQuery.latest(1).withSilent())
         .toCompletableFuture()
         .join()
         .messages()

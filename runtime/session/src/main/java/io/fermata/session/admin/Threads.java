@@ -340,6 +340,11 @@ public interface Threads {
       return new MessageQuery(limit, most, before, shown, since, upTo);
     }
 
+    /** Silent messages as well. */
+    public MessageQuery withSilent() {
+      return showing(message -> true);
+    }
+
     /** These messages only, silent ones as well. */
     public MessageQuery showing(Predicate<Message> which) {
       return new MessageQuery(limit, depth, before, which, since, upTo);
@@ -453,28 +458,6 @@ public interface Threads {
 
   /** The messages of the thread, page by page. */
   CompletionStage<Messages> messages(String principal, String threadId, MessageQuery query);
-
-  /**
-   * As {@link #messages(String, String, MessageQuery)}, of the thread as it is.
-   *
-   * @param before the cursor of the page; null for the latest
-   * @param depth the maximum depth of messages; 0 for the conversation only
-   */
-  default CompletionStage<Messages> messages(
-      String principal,
-      String threadId,
-      @Nullable String before,
-      int limit,
-      int depth,
-      boolean silent) {
-    return messages(
-        principal,
-        threadId,
-        MessageQuery.latest(limit)
-            .before(before)
-            .depth(depth)
-            .showing(message -> silent || !message.silent()));
-  }
 
   CompletionStage<Listing> list(Query query);
 

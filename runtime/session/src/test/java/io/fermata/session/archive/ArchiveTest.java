@@ -412,7 +412,9 @@ class ArchiveTest {
   }
 
   private static List<String> said(Fermata host, String id) {
-    return now(host.threads().messages("ann", id, null, 5, 0, true)).messages().stream()
+    return now(host.threads().messages("ann", id, Threads.MessageQuery.latest(5).withSilent()))
+        .messages()
+        .stream()
         .map(Message::content)
         .toList();
   }

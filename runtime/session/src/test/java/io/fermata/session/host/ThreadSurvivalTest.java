@@ -118,7 +118,9 @@ class ThreadSurvivalTest {
   }
 
   private static List<String> texts(Fermata host, String id) throws Exception {
-    return now(host.threads().messages("ann", id, null, 100, 0, true)).messages().stream()
+    return now(host.threads().messages("ann", id, Threads.MessageQuery.latest(100).withSilent()))
+        .messages()
+        .stream()
         .map(m -> String.valueOf(m.content()))
         .toList();
   }

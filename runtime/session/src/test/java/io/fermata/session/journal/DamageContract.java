@@ -174,7 +174,7 @@ abstract class DamageContract {
     try (Fermata host = desk()) {
       Threads threads = host.threads();
       isDamaged(threads.get("ann", id));
-      isDamaged(threads.messages("ann", id, null, 10, 0, true));
+      isDamaged(threads.messages("ann", id, Threads.MessageQuery.latest(10).withSilent()));
       assertThatThrownBy(
               () ->
                   host.journals()

@@ -546,7 +546,10 @@ class SecretsTest {
         var said = new Threads.NewMessage(Message.user("My card is " + CARD), List.of(), null);
         now(threads.post("ann", id, said));
         now(threads.settled("ann", id, Duration.ofSeconds(30)));
-        assertThat(now(threads.messages("ann", id, null, 10, 0, true)).messages().toString())
+        assertThat(
+                now(threads.messages("ann", id, Threads.MessageQuery.latest(10).withSilent()))
+                    .messages()
+                    .toString())
             .contains("Vermerkt: " + CARD);
         byte[] file = now(threads.file("ann", id, "/note.txt")).data();
         assertThat(new String(file, StandardCharsets.UTF_8)).isEqualTo("File of " + CARD);
@@ -620,7 +623,10 @@ class SecretsTest {
       var said = new Threads.NewMessage(Message.user("Hello"), List.of(), null);
       now(host.threads().post("ann", id, said));
       now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
-      assertThat(now(host.threads().messages("ann", id, null, 10, 0, true)).messages().toString())
+      assertThat(
+              now(host.threads().messages("ann", id, Threads.MessageQuery.latest(10).withSilent()))
+                  .messages()
+                  .toString())
           .contains("Noted.");
     }
   }

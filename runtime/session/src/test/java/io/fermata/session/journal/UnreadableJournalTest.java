@@ -139,7 +139,7 @@ class UnreadableJournalTest {
       isRefused(threads.get("ann", id));
       isRefused(
           threads.post("ann", id, new Threads.NewMessage(Message.user("Hello"), List.of(), null)));
-      isRefused(threads.messages("ann", id, null, 10, 0, true));
+      isRefused(threads.messages("ann", id, Threads.MessageQuery.latest(10).withSilent()));
     }
     put(known);
     try (Fermata host = desk()) {

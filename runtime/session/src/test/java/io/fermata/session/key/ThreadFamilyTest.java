@@ -147,7 +147,9 @@ class ThreadFamilyTest {
       now(host.threads().post("ann", id, says("go")));
       assertThat(now(host.threads().settled("ann", id, Duration.ofSeconds(20))).status())
           .isEqualTo(Threads.Status.RESTING);
-      assertThat(now(host.threads().messages("ann", id, null, 10, 0, true)).messages())
+      assertThat(
+              now(host.threads().messages("ann", id, Threads.MessageQuery.latest(10).withSilent()))
+                  .messages())
           .extracting(Message::content)
           .anyMatch(text -> text != null && text.contains("red"));
     }

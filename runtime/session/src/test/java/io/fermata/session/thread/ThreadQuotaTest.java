@@ -190,7 +190,8 @@ class ThreadQuotaTest {
     now(threads.post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
     now(threads.settled("ann", id, Duration.ofSeconds(60)));
 
-    Message last = now(threads.messages("ann", id, null, 1, 0, false)).messages().get(0);
+    Message last =
+        now(threads.messages("ann", id, Threads.MessageQuery.latest(1))).messages().get(0);
     assertThat(last.content()).contains("at most " + Bounds.DEPTH + " levels deep");
     assertThat(begun).hasValue(1 + Bounds.DEPTH);
   }
