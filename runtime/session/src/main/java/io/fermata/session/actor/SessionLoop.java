@@ -54,6 +54,9 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
    */
   private long read;
 
+  /** When that entry says that the session resumes; at once if a snapshot replaced it. */
+  private Entry.@Nullable Wake wakeRead = Entry.Wake.NOW;
+
   private boolean resultsUnjournaled;
   private boolean working;
   private boolean resuming;
@@ -459,6 +462,9 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   /** The state of the program after an entry of the journal. */
   @SuppressWarnings("ReferenceEquality") // the very entry that is being written
   S after(Entry<E> entry, SessionState<S> before) {
+    if (!recovered) {
+      wakeRead = entry.wake();
+    }
     if (!recovered && published != null && entry.seq() > published) {
       unpublished = replay(entry, before);
     }
@@ -586,8 +592,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   }
 
   /**
-   * Writes when the session resumes by itself if it was woken and nothing is due: other settings,
-   * such as a longer expiry, may count now, and without an entry the session would stay due.
+   * Writes when the session resumes by itself if only its journal says that it is due: other
+   * settings, such as a longer expiry, may count now, and without an entry it would stay due.
    */
   EffectBuilder<Entry<E>, SessionState<S>> postpone(SessionState<S> state) {
     Program<S, I, E, F, R, W> program = port.program(ahead);
@@ -596,13 +602,16 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
     Program.Next<F> next = program.next(ahead);
     Entry.Wake wake = port.wake(next);
-    boolean due = wake != null && (wake.at() == null || wake.at() <= host.now());
-    if (due || !(next instanceof Program.Pause<F>)) {
+    if (!isDue(wakeRead) || isDue(wake) || !(next instanceof Program.Pause<F>)) {
       return journal.none();
     }
     origin = Entry.Origin.HOST;
     Entry<E> entry = situation(state).entry().waking(wake);
     return write(state, new Written<>(List.of(entry), null), ready -> {});
+  }
+
+  private boolean isDue(Entry.@Nullable Wake wake) {
+    return wake != null && (wake.at() == null || wake.at() <= host.now());
   }
 
   private List<F> wanted(Program.Next<F> next) {

@@ -25,9 +25,11 @@ import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestHost;
+import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.StoreFiles;
+import io.fermata.session.key.ThreadKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -484,6 +486,34 @@ class RetentionTest {
       pass(Duration.ofDays(6));
       eventually(() -> threads(host).isEmpty());
     }
+  }
+
+  @Test
+  void aThreadThatIsWokenAlthoughItIsNotDueWritesNothing() {
+    Agent desk = Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hi.")));
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
+    String id;
+    try (Fermata host = builder(A_WEEK, order()).agent(desk).start()) {
+      id = host.threads().create(wanted).toCompletableFuture().join().threadId();
+    }
+    try (Fermata host = builder(A_WEEK, order()).agent(desk).start()) {
+      int written = written(host, id);
+      String entityId = Objects.requireNonNull(ThreadKey.of(id)).entityId();
+      host.system().unsafeUpcast().tell(new SessionRegion.WakeUp(List.of(entityId)));
+      host.threads().get("ann", id).toCompletableFuture().join();
+      assertThat(written(host, id)).isEqualTo(written);
+    }
+  }
+
+  private static int written(Fermata host, String thread) {
+    return host.journals()
+        .thread(thread)
+        .readWithSecrets()
+        .toCompletableFuture()
+        .join()
+        .entries()
+        .size();
   }
 
   private static List<Threads.Listed> threads(Fermata host) {
