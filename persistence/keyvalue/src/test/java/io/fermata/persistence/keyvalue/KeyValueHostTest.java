@@ -40,6 +40,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -219,7 +220,11 @@ class KeyValueHostTest {
 
   /** A text in which nothing is said twice, so that it is as large in the store. */
   private static String page(int number) {
-    byte[] bytes = new byte[1_500];
+    return text(number, 1_500);
+  }
+
+  private static String text(int number, int size) {
+    byte[] bytes = new byte[size];
     new Random(number).nextBytes(bytes);
     return Base64.getEncoder().encodeToString(bytes);
   }
@@ -249,6 +254,24 @@ class KeyValueHostTest {
           .startsWith("Heard.", page(24))
           .doesNotContain("Hello");
       assertThat(now(host.threads().get("ann", id)).threadId()).isEqualTo(id);
+    }
+  }
+
+  @Test
+  void aThreadIsReadAsFarBackAsItIsKeptHoweverManyEntriesThatAre() throws Exception {
+    try (Fermata host = desk()) {
+      String id = created(host);
+      Set<Integer> kept = new HashSet<>();
+      for (int i = 0; i < 100; i++) {
+        Message unanswered = Message.assistant(text(i, 200));
+        now(host.threads().post("ann", id, new Threads.NewMessage(unanswered, List.of(), null)));
+        List<String> texts = texts(host, id);
+        assertThat(texts).startsWith(text(i, 200));
+        if (!texts.contains(text(0, 200))) {
+          kept.add(texts.size());
+        }
+      }
+      assertThat(kept).as("as many as are read at once, among others").contains(32);
     }
   }
 

@@ -129,7 +129,12 @@ final class ThreadJournals {
       String entityId, long beforeSeq, BackwardReader reader, BooleanSupplier holds) {
     return store
         .readBack(entityId, beforeSeq, PAGE)
-        .thenApplyAsync(records -> take(entityId, records, reader), executor)
+        .thenComposeAsync(
+            records ->
+                records.isEmpty()
+                    ? exhausted(entityId, beforeSeq)
+                    : CompletableFuture.completedFuture(take(entityId, records, reader)),
+            executor)
         .thenCompose(
             next ->
                 next > 0 && holds.getAsBoolean()
@@ -137,12 +142,26 @@ final class ThreadJournals {
                     : CompletableFuture.completedFuture(next));
   }
 
+  /**
+   * Refuses a thread without any entry, which the directory forgets later; of others a store may
+   * keep none before another.
+   */
+  private CompletionStage<Long> exhausted(String entityId, long beforeSeq) {
+    CompletionStage<Boolean> kept =
+        beforeSeq == Long.MAX_VALUE
+            ? CompletableFuture.completedFuture(false)
+            : store.readBack(entityId, Long.MAX_VALUE, 1).thenApply(last -> !last.isEmpty());
+    return kept.thenApply(
+        there -> {
+          if (!there) {
+            throw deleted();
+          }
+          return 0L;
+        });
+  }
+
   /** Returns before which entry to read on; 0 for nowhere. */
   private long take(String entityId, List<StoredEntry> records, BackwardReader reader) {
-    if (records.isEmpty()) {
-      // The directory, which said that there is one, forgets it later.
-      throw deleted();
-    }
     for (StoredEntry stored : records) {
       List<ThreadEvent> events = entry(entityId, stored).events();
       if (ThreadForks.deletes(events)) {

@@ -179,6 +179,29 @@ class ThreadJournalsTest {
     }
   }
 
+  @Test
+  void aThreadThatIsErasedWhileItIsReadHasNoMessages() throws Exception {
+    String id;
+    try (Fermata host = host()) {
+      id = thread(host.threads(), 40, "hi");
+    }
+    AtomicInteger asked = new AtomicInteger();
+    AlteredStore.Answers erased =
+        request ->
+            request.is("readBack") && asked.incrementAndGet() > 1
+                ? CompletableFuture.completedFuture(List.of())
+                : request.ask();
+    try (OpenStore store = AlteredStore.of(file(), erased).open()) {
+      ThreadJournals journals =
+          new ThreadJournals(store, Encryption.reading(null), Runnable::run, Runnable::run);
+      String entity = ThreadKey.require(id).entityId();
+
+      assertThatThrownBy(() -> now(journals.messages(entity, HUNDRED)))
+          .hasRootCauseInstanceOf(ThreadException.class)
+          .hasMessageContaining("deleted");
+    }
+  }
+
   /** A journal that is read when the test says so. */
   private record Asked(long before, Runnable read) {
     boolean begins() {
