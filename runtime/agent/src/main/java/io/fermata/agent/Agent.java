@@ -141,8 +141,8 @@ public final class Agent {
 
   /**
    * Deletes its threads for good when nobody has said anything in them for so long. One that works,
-   * that has work scheduled, or whose sub-agents work, stays; the threads that it created go with
-   * it. Without this, threads are kept until they are deleted.
+   * that has work scheduled, or whose flows or sub-agents work or wait, stays; the threads that it
+   * created go with it. Without this, threads are kept until they are deleted.
    */
   public Agent expireAfter(Duration idle) {
     Objects.requireNonNull(idle, "idle");

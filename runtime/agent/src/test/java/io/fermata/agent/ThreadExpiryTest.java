@@ -12,6 +12,7 @@ import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.json.Json;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -90,6 +91,28 @@ class ThreadExpiryTest {
     assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
     talk.perform(talk.ready().get(0));
     assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+  }
+
+  @Test
+  void aFlowThatWorksOrWaitsKeepsAThread() {
+    FlowTool quote = CalledFlow.of("quote", "Quotes");
+    for (Outside.FlowOutcome outcome :
+        List.of(
+            new Outside.FlowOutcome.Waiting("for signal x", null),
+            new Outside.FlowOutcome.Unfinished("works"))) {
+      model.call("quote").say("It is 30.");
+      Conversation talk = talk(quote);
+      talk.world().flow = args -> outcome;
+      talk.say("Go");
+
+      assertThat(expires(talk, WEEK.plusDays(1))).isFalse();
+      talk.replace(desk().expireAfter(WEEK)).crash();
+      assertThat(expires(talk, WEEK.plusDays(1))).as("its tool is missing").isFalse();
+      talk.world().flow = args -> World.result("30");
+      talk.replace(desk(quote).expireAfter(WEEK)).crash();
+      assertThat(expires(talk, MOMENT)).as("it has just answered").isFalse();
+      assertThat(expires(talk, WEEK)).isTrue();
+    }
   }
 
   @Test

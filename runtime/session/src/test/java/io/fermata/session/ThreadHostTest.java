@@ -1051,6 +1051,28 @@ class ThreadHostTest {
     }
   }
 
+  @Test
+  void aCallWhoseToolWasMissingIsLookedAtByTheReleaseThatHasItAgain() throws Exception {
+    FlowTool paint =
+        paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
+    Model model = ScriptedModels.answering(ThreadHostTest::paints);
+    Instant began = Instant.now();
+    String id;
+    try (Fermata host = at(began, paint)) {
+      id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+    }
+    try (Fermata host =
+        at(began.plusSeconds(1), Agent.aiHuman("decorator", Prompt.of("p", model)))) {
+      now(host.threads().post("ann", id, says("And now?")));
+      Threads.View answered = now(host.threads().settled("ann", id, TIMEOUT));
+      assertThat(answered.code()).isEqualTo("stop_on_response");
+    }
+    try (Fermata host = at(began.plusSeconds(120), paint)) {
+      looked(host, id, 2);
+    }
+  }
+
   /** A flow whose effect is undone when it is withdrawn while it dries. */
   private static FlowTool mixing(List<String> done, UnaryOperator<FlowBuilder<Case>> dry) {
     return paints(
@@ -1230,10 +1252,14 @@ class ThreadHostTest {
 
   /** A host at a moment at which no time passes. */
   private Fermata at(Instant moment, FlowTool paint) {
+    return at(moment, decorator(paint));
+  }
+
+  private Fermata at(Instant moment, Agent agent) {
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))
         .clock(InstantSource.fixed(moment))
-        .agent(decorator(paint))
+        .agent(agent)
         .start();
   }
 

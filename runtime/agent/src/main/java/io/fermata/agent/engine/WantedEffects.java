@@ -90,13 +90,13 @@ final class WantedEffects {
   }
 
   /** A thread that another one created goes with that one; one that still has work ahead stays. */
-  private static @Nullable ThreadEffect expiry(ThreadState state, Agent agent) {
+  private @Nullable ThreadEffect expiry(ThreadState state, Agent agent) {
     Duration idle = agent.expiry();
     ThreadEvent.Created created = state.created();
     if (idle == null
         || created == null
         || created.parent() != null
-        || scheduled(state) != null
+        || ahead(state) != null
         || state.children().values().stream()
             .anyMatch(
                 child ->
@@ -104,18 +104,41 @@ final class WantedEffects {
                         || child.status() == ChildThread.Status.WAITING)) {
       return null;
     }
-    long said = TimeUnit.MICROSECONDS.toMillis(state.history().last());
-    long due = Math.max(created.at(), said) + idle.toMillis();
+    long due = Math.max(created.at(), said(state)) + idle.toMillis();
     return new ThreadEffect(ThreadEffect.Kind.EXPIRE, "" + due, 1, due, Policy.DEFAULT);
   }
 
-  private static Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
+  /** When somebody last said something, in milliseconds since 1970. */
+  private static long said(ThreadState state) {
+    return TimeUnit.MICROSECONDS.toMillis(state.history().last());
+  }
+
+  private Next<ThreadEffect> result(ThreadState state, List<ThreadEffect> wanted) {
     boolean works = wanted.stream().anyMatch(effect -> !effect.backgroundTimer());
     if (works) {
       return new Perform<>(wanted);
     }
     Long until = wanted.stream().map(ThreadEffect::due).reduce(null, WantedEffects::earlier);
-    return new Pause<>(rest(state), wanted, earlier(until, scheduled(state)));
+    return new Pause<>(rest(state), wanted, earlier(until, ahead(state)));
+  }
+
+  /** When there is work, also such as waits for a release that has what it needs. */
+  private @Nullable Long ahead(ThreadState state) {
+    return earlier(scheduled(state), held(state));
+  }
+
+  /** Of the calls whose tool is missing, so that a host which has it wakes the thread. */
+  private @Nullable Long held(ThreadState state) {
+    Long first = null;
+    for (StepFrame frame : state.frames().values()) {
+      CallSite site = CallSite.of(agents, state, frame);
+      for (CallState call : frame.calls()) {
+        if (site.lacks(call) && !call.open()) {
+          first = earlier(first, call.scheduled() ? call.retryAt() : (Long) said(state));
+        }
+      }
+    }
+    return first;
   }
 
   /** Also of those without a handler, so that a host which has it wakes the thread. */

@@ -30,6 +30,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Usage;
+import io.fermata.flow.event.Program;
 import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -42,6 +43,7 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What becomes of a call that a model asks for. */
@@ -1125,6 +1127,27 @@ class CallsTest {
     Conversation talk = talk(QUOTE);
     talk.world().flow = args -> outcome;
     return talk.say("Go").replace(Agent.aiHuman("desk", prompt(tool("two")))).crash();
+  }
+
+  private static @Nullable Long until(Conversation talk) {
+    return ((Program.Pause<ThreadEffect>) talk.program().next(talk.state())).until();
+  }
+
+  @Test
+  void aThreadWhoseToolIsMissingIsWokenWhenItsCallWouldContinue() {
+    Conversation talk = withoutItsTool(new Outside.FlowOutcome.Waiting("for signal x", null));
+    Agent without = Agent.aiHuman("desk", prompt(tool("two")));
+    long look = Objects.requireNonNull(talk.state().paused().get(0).retryAt());
+    model.say("It waits.");
+    talk.say("And now?");
+    assertThat(until(talk)).isEqualTo(look);
+
+    talk.replace(Agent.aiHuman("desk", prompt(QUOTE)));
+    ThreadEffect due = talk.wanted().get(0);
+    talk.accept(new ThreadInput.EffectDue(due, look)).replace(without).crash();
+    assertThat(until(talk)).as("its look was cut off").isLessThanOrEqualTo(talk.now());
+
+    assertThat(until(withoutItsTool(asking("email")))).as("a person decides").isNull();
   }
 
   @Test
