@@ -216,7 +216,7 @@ public final class World implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> erase(List<String> childIds) {
+  public CompletionStage<Void> erase(List<String> childIds, List<ThreadEvent.CallAbandoned> left) {
     erased.addAll(childIds);
     return CompletableFuture.completedFuture(null);
   }

@@ -12,9 +12,11 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.read.ListAppender;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
@@ -365,6 +367,40 @@ class KeyValueHostTest {
       assertThat(kv.knows(secret)).isTrue();
       now(host.threads().delete("ann", id));
       TestHost.eventually(() -> !kv.knows(secret));
+    }
+  }
+
+  private HostBuilder decorator(FlowTool... tools) {
+    Model paints = ScriptedModels.calling("paint", "{}", result -> result);
+    return Fermata.host()
+        .store(store)
+        .agent(Agent.aiHuman("echo", Prompt.of("p", paints).tools(tools)));
+  }
+
+  @Test
+  void aDeletedThreadIsErasedWithTheRunsThatItsReleaseCannotEnd() throws Exception {
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Trip.class)
+                .description("Paints.")
+                .waitFor("dry", "dried")
+                .edge(Flow.START, "dry")
+                .edge("dry", Flow.END)
+                .compile());
+    String id;
+    try (Fermata host = decorator(paint).start()) {
+      id = created(host);
+      said(host, id, "go");
+      assertThat(now(host.threads().get("ann", id)).waits()).hasSize(1);
+      assertThat(kv.knows("journal:paint|")).isTrue();
+    }
+    String secret = id.substring(id.indexOf('.') + 1);
+    try (Fermata host = decorator().start()) {
+      now(host.threads().delete("ann", id));
+      TestHost.eventually(() -> !kv.knows(secret));
+      assertThat(kv.knows("journal:paint|")).isFalse();
     }
   }
 

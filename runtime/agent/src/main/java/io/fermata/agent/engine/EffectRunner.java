@@ -504,7 +504,8 @@ final class EffectRunner {
         sent = sent.thenCompose(nothing -> outside.withdraw(left)).thenAccept(stays -> {});
       }
     }
-    return sent.thenCompose(nothing -> outside.erase(List.copyOf(state.children().keySet())))
+    List<String> children = List.copyOf(state.children().keySet());
+    return sent.thenCompose(nothing -> outside.erase(children, state.abandonedCalls()))
         .thenApply(nothing -> new ThreadInput.Done(List.of()));
   }
 }

@@ -144,6 +144,10 @@ public interface Outside {
   /** The bytes of a file. */
   CompletionStage<byte[]> file(ThreadStorage.StoredFile file);
 
-  /** Erases the thread and its children from the store. */
-  CompletionStage<Void> erase(List<String> children);
+  /**
+   * Erases the thread and its children from the store, and the runs of its calls.
+   *
+   * @param left the calls that were still open
+   */
+  CompletionStage<Void> erase(List<String> children, List<ThreadEvent.CallAbandoned> left);
 }

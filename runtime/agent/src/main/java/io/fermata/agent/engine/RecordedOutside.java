@@ -254,7 +254,7 @@ final class RecordedOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> erase(List<String> children) {
+  public CompletionStage<Void> erase(List<String> children, List<ThreadEvent.CallAbandoned> left) {
     return never();
   }
 }

@@ -23,6 +23,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.SessionSubscriptions;
+import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
@@ -35,6 +36,7 @@ import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.SessionDirectory;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -383,30 +385,39 @@ public final class HostOutside implements Outside {
   }
 
   @Override
-  public CompletionStage<Void> erase(List<String> children) {
+  public CompletionStage<Void> erase(List<String> children, List<ThreadEvent.CallAbandoned> left) {
     CompletionStage<Void> done = CompletableFuture.completedFuture(null);
     for (String child : children) {
       done = done.thenCompose(nothing -> tell(child, new ThreadInput.Delete(now())));
     }
     // Its own journal is erased last, so that a repeated attempt finds the rest.
-    return done.thenCompose(nothing -> familyDeleted())
+    return done.thenCompose(nothing -> familyDeleted(left))
         .thenCompose(deleted -> services.directory().forget(key.entityId()::equals))
         .thenCompose(unlisted -> services.store().delete(List.of(key.entityId())))
         .thenCompose(forgotten -> services.store().scrub())
         .thenAccept(scrubbed -> {});
   }
 
-  /** In a store that cannot be searched, the runs that the thread called remain. */
-  private CompletionStage<Boolean> familyDeleted() {
+  /** In a store that cannot be searched, only the runs of open calls are known, by their names. */
+  private CompletionStage<Erased> familyDeleted(List<ThreadEvent.CallAbandoned> left) {
     return services
         .eraser()
         .delete(SessionScope.ofFamily(key))
-        .thenApply(deleted -> true)
         .exceptionallyCompose(
             thrown ->
                 RootCauses.find(thrown, NoHistoryException.class) != null
-                    ? CompletableFuture.completedFuture(false)
+                    ? services.eraser().delete(new SessionScope(runs(left), Set.of()))
                     : CompletableFuture.failedFuture(thrown));
+  }
+
+  private Set<String> runs(List<ThreadEvent.CallAbandoned> left) {
+    Set<String> runs = new HashSet<>();
+    for (ThreadEvent.CallAbandoned call : left) {
+      if (call.flow() != null) {
+        runs.add(ToolUses.keyOf(use(call.flow(), call.call())).entityId());
+      }
+    }
+    return runs;
   }
 
   /** Sends an input to a thread, which may no longer exist. */

@@ -136,8 +136,7 @@ public final class RunExplanations {
               "A run cannot be asked about %s; ask about path, asked, decisions or why"
                   .formatted(about)));
     }
-    String session = FlowCall.keyOf(use.session(), handles);
-    SessionKey key = new SessionKey(SessionKey.TOOLS, use.tool(), session);
+    SessionKey key = ToolUses.keyOf(use);
     return begun(() -> explained(key, named(about), field))
         .thenApply(reply -> reply.structured().path(reply.error() ? "error" : "text").asText());
   }

@@ -67,6 +67,11 @@ public final class ToolUses {
     this.catalog = catalog;
   }
 
+  /** The session of a use, whose name is no handle, as it has a line break. */
+  static SessionKey keyOf(ToolUse use) {
+    return new SessionKey(SessionKey.TOOLS, use.tool(), SessionKey.CHOSEN + use.session());
+  }
+
   /** Whether the host has a flow, so that the runs of its uses can be reached. */
   boolean has(String tool) {
     return catalog.has(tool);
