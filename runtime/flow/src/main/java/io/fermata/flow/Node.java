@@ -32,12 +32,12 @@ public sealed interface Node<S extends Record> {
 
   /** Whether a person is asked here. */
   default boolean asks() {
-    return false;
+    return this instanceof Ask || this instanceof Show;
   }
 
   /** Whether the run may pause here until something happens outside. */
   default boolean pauses() {
-    return asks();
+    return asks() || this instanceof Sleep || this instanceof Await;
   }
 
   /** The fields that this node asks for. */
@@ -52,11 +52,6 @@ public sealed interface Node<S extends Record> {
     @Override
     public Observation.Kind kind() {
       return Observation.Kind.ASK;
-    }
-
-    @Override
-    public boolean asks() {
-      return true;
     }
 
     @Override
@@ -122,11 +117,6 @@ public sealed interface Node<S extends Record> {
     }
 
     @Override
-    public boolean asks() {
-      return true;
-    }
-
-    @Override
     public List<String> fields() {
       return field == null ? List.of() : List.of(field);
     }
@@ -184,11 +174,6 @@ public sealed interface Node<S extends Record> {
     public Observation.Kind kind() {
       return Observation.Kind.SLEEP;
     }
-
-    @Override
-    public boolean pauses() {
-      return true;
-    }
   }
 
   /** When a sleep ends. */
@@ -216,11 +201,6 @@ public sealed interface Node<S extends Record> {
     @Override
     public Observation.Kind kind() {
       return Observation.Kind.SIGNAL;
-    }
-
-    @Override
-    public boolean pauses() {
-      return true;
     }
   }
 
