@@ -5,16 +5,13 @@ import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.ILoggerFactory;
-import org.slf4j.IMarkerFactory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.Marker;
 import org.slf4j.event.Level;
-import org.slf4j.helpers.BasicMDCAdapter;
-import org.slf4j.helpers.BasicMarkerFactory;
 import org.slf4j.helpers.LegacyAbstractLogger;
 import org.slf4j.helpers.MessageFormatter;
-import org.slf4j.spi.MDCAdapter;
+import org.slf4j.helpers.NOP_FallbackServiceProvider;
 import org.slf4j.spi.SLF4JServiceProvider;
 
 /**
@@ -22,13 +19,11 @@ import org.slf4j.spi.SLF4JServiceProvider;
  * application has no SLF4J provider, so that no failure is lost in silence. SLF4J creates it by
  * name.
  */
-public final class PlatformLogging implements SLF4JServiceProvider {
+public final class PlatformLogging extends NOP_FallbackServiceProvider {
   private static final String CHOICE = LoggerFactory.PROVIDER_PROPERTY_KEY;
   private static final String VERBOSITY = "slf4j.internal.verbosity";
 
   private final Map<String, Logger> loggers = new ConcurrentHashMap<>();
-  private final IMarkerFactory markers = new BasicMarkerFactory();
-  private final MDCAdapter mdc = new BasicMDCAdapter();
 
   /**
    * Takes over if there is no provider, and says so. It must run before the first logger exists.
@@ -63,24 +58,6 @@ public final class PlatformLogging implements SLF4JServiceProvider {
   public ILoggerFactory getLoggerFactory() {
     return new Loggers(loggers);
   }
-
-  @Override
-  public IMarkerFactory getMarkerFactory() {
-    return markers;
-  }
-
-  @Override
-  public MDCAdapter getMDCAdapter() {
-    return mdc;
-  }
-
-  @Override
-  public String getRequestedApiVersion() {
-    return "2.0.99";
-  }
-
-  @Override
-  public void initialize() {}
 
   private static final class Printing extends LegacyAbstractLogger {
     private static final long serialVersionUID = 1;
