@@ -2,6 +2,7 @@ package io.fermata.flow.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.FieldScope;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Node;
@@ -213,29 +214,10 @@ final class Forks {
     Map<String, Branch> branches = new LinkedHashMap<>();
     labels.forEach(label -> branches.put(label, state().branch(fork.branch(label))));
     String prefix = scope.prefix(fork);
-    Map<String, Reducer> reducers = scope.flow().reducers();
-    return new Merge(
-            drive.asForked(fork),
-            state().memory(fork.branch()).data(),
-            branches,
-            new Merge.Reductions() {
-              @Override
-              public @Nullable Reducer of(String path) {
-                return path.startsWith(prefix)
-                    ? reducers.get(path.substring(prefix.length()))
-                    : null;
-              }
-
-              @Override
-              public String whole(String path) {
-                return reducers.keySet().stream()
-                    .map(field -> prefix + field)
-                    .filter(field -> path.startsWith(field + "."))
-                    .findFirst()
-                    .orElse(path);
-              }
-            })
-        .merged();
+    Map<String, Reducer> reducers = new LinkedHashMap<>();
+    scope.flow().reducers().forEach((field, reducer) -> reducers.put(prefix + field, reducer));
+    ObjectNode now = state().memory(fork.branch()).data();
+    return new Merge(drive.asForked(fork), now, branches, reducers).merged();
   }
 
   private Event.Joined joined(

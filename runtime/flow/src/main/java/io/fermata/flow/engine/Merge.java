@@ -20,17 +20,9 @@ final class Merge {
   private final ObjectNode before;
   private final ObjectNode now;
   private final Map<String, Branch> branches;
-  private final Reductions reductions;
+  private final Map<String, Reducer> reducers;
   private final List<Write> writes = new ArrayList<>();
   private final List<String> conflicts = new ArrayList<>();
-
-  /** How the fields of a run are reduced, by their whole path; null if they are not. */
-  interface Reductions {
-    @Nullable Reducer of(String path);
-
-    /** The path of a reduced field that contains this one, or else the path itself. */
-    String whole(String path);
-  }
 
   /** The result of a merge. */
   record Merged(List<Write> writes, List<String> conflicts) {}
@@ -39,12 +31,17 @@ final class Merge {
    * @param before what was known at the fork
    * @param now the same, with what all got since
    * @param branches those that arrived, in the order they were declared
+   * @param reducers of the fields that have one, by their whole path
    */
-  Merge(ObjectNode before, ObjectNode now, Map<String, Branch> branches, Reductions reductions) {
+  Merge(
+      ObjectNode before,
+      ObjectNode now,
+      Map<String, Branch> branches,
+      Map<String, Reducer> reducers) {
     this.before = before;
     this.now = now;
     this.branches = branches;
-    this.reductions = reductions;
+    this.reducers = reducers;
   }
 
   Merged merged() {
@@ -55,7 +52,7 @@ final class Merge {
   /** The changed paths, each with its branches; those within another are covered by it. */
   private Map<String, Map<String, Branch>> changed() {
     Set<String> all = new LinkedHashSet<>();
-    branches.values().forEach(b -> b.touched().forEach(path -> all.add(reductions.whole(path))));
+    branches.values().forEach(b -> b.touched().forEach(path -> all.add(whole(path))));
     Map<String, Map<String, Branch>> changed = new LinkedHashMap<>();
     for (String path : all) {
       if (outermost(path, all).equals(path)) {
@@ -66,11 +63,19 @@ final class Merge {
         (label, branch) -> {
           for (String path : branch.touched()) {
             changed
-                .computeIfAbsent(outermost(reductions.whole(path), all), p -> new LinkedHashMap<>())
+                .computeIfAbsent(outermost(whole(path), all), p -> new LinkedHashMap<>())
                 .put(label, branch);
           }
         });
     return changed;
+  }
+
+  /** The path of a reduced field that contains this one, or else the path itself. */
+  private String whole(String path) {
+    return reducers.keySet().stream()
+        .filter(field -> path.startsWith(field + "."))
+        .findFirst()
+        .orElse(path);
   }
 
   private static String outermost(String path, Set<String> all) {
@@ -87,7 +92,7 @@ final class Merge {
             changed.put(label, value);
           }
         });
-    Reducer reducer = reductions.of(path);
+    Reducer reducer = reducers.get(path);
     List<JsonNode> values = new ArrayList<>(changed.values());
     if (values.isEmpty()) {
       write(path, present(old));

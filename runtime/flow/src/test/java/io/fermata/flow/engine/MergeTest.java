@@ -8,29 +8,14 @@ import io.fermata.flow.event.Branch;
 import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.route.Reducer;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What branches changed, put together. */
 class MergeTest {
-  private static final Merge.Reductions NONE =
-      new Merge.Reductions() {
-        @Override
-        public @Nullable Reducer of(String path) {
-          return null;
-        }
-
-        @Override
-        public String whole(String path) {
-          return path;
-        }
-      };
-
   private static Branch branch(Map<String, ?> values) {
     ObjectNode data = Json.object();
     values.forEach(
@@ -46,7 +31,7 @@ class MergeTest {
 
   private static Merge.Merged merged(Map<String, Branch> branches) {
     ObjectNode nothing = Json.object();
-    return new Merge(nothing, nothing, branches, NONE).merged();
+    return new Merge(nothing, nothing, branches, Map.of()).merged();
   }
 
   @Test
