@@ -257,10 +257,9 @@ final class EffectAttempts {
     Tagging tagging = Tagging.NONE;
     for (Event event : known.events()) {
       if (event instanceof Event.Tagged e) {
-        tagging = new Tagging(e.added(), e.removed());
+        tagging = e.tagging();
       } else if (event instanceof Event.Committed e) {
-        ended(
-            effect, new Input.Wrote(e.writes(), e.reads(), e.emitted(), tagging, e.ends()), false);
+        ended(effect, Input.Wrote.of(e, tagging), false);
       } else if (event instanceof Event.Accepted e) {
         drive.emit(new Event.Accepted(place, e.field(), e.value(), e.sets()));
       } else if (event instanceof Event.Rejected e) {

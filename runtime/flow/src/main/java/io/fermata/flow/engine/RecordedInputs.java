@@ -178,12 +178,9 @@ record RecordedInputs(
   private @Nullable Input ended(Event event, Tagging tagging) {
     Event next = next();
     if (event instanceof Event.Tagged e && next != null) {
-      return ended(next, new Tagging(e.added(), e.removed()));
+      return ended(next, e.tagging());
     } else if (event instanceof Event.Committed e) {
-      return ended(
-          attempt(e.place()),
-          new Input.Wrote(e.writes(), e.reads(), e.emitted(), tagging, e.ends()),
-          at());
+      return ended(attempt(e.place()), Input.Wrote.of(e, tagging), at());
     } else if (event instanceof Event.Undone e) {
       return ended(attempt(e.place().undo()), wrote(tagging), at());
     } else if (event instanceof Event.Reminded e) {

@@ -49,7 +49,7 @@ final class Sequel {
 
   private final Map<String, Deque<JsonNode>> answers = new HashMap<>();
   private final Map<String, Deque<Came>> signals = new HashMap<>();
-  private final Map<Event.Committed, Tagging> results = new LinkedHashMap<>();
+  private final Map<Event.Committed, Input.Wrote> results = new LinkedHashMap<>();
   private final List<Place> undone = new ArrayList<>();
   private final List<Event> verdicts = new ArrayList<>();
   private final Set<String> missed = new HashSet<>();
@@ -78,10 +78,7 @@ final class Sequel {
     Tagging tagging = Tagging.NONE;
     for (Event event : journal) {
       keep(event, tagging);
-      tagging =
-          event instanceof Event.Tagged tagged
-              ? new Tagging(tagged.added(), tagged.removed())
-              : Tagging.NONE;
+      tagging = event instanceof Event.Tagged tagged ? tagged.tagging() : Tagging.NONE;
     }
     boolean advances = true;
     while (advances) {
@@ -106,7 +103,7 @@ final class Sequel {
           .computeIfAbsent(signalled.signal(), name -> new ArrayDeque<>())
           .add(new Came(came++, signalled));
     } else if (event instanceof Event.Committed committed) {
-      results.put(committed, tagging);
+      results.put(committed, Input.Wrote.of(committed, tagging));
     } else if (event instanceof Event.Undone u) {
       undone.add(u.place());
     } else if (event instanceof Event.Accepted || event instanceof Event.Rejected) {
@@ -195,12 +192,7 @@ final class Sequel {
   private Input.@Nullable Wrote committed(Place place) {
     Event.Committed found = first(each -> each.place().equals(place));
     found = found == null ? first(each -> each.place().node().equals(place.node())) : found;
-    if (found == null) {
-      return null;
-    }
-    Tagging tagging = results.getOrDefault(found, Tagging.NONE);
-    results.remove(found);
-    return new Input.Wrote(found.writes(), found.reads(), found.emitted(), tagging, found.ends());
+    return found == null ? null : results.remove(found);
   }
 
   private Event.@Nullable Committed first(Predicate<Event.Committed> which) {

@@ -161,7 +161,11 @@ public sealed interface Event extends Fact {
       implements Event {}
 
   /** A step gave the run tags, or took some away. */
-  record Tagged(Place place, List<String> added, List<String> removed) implements Event {}
+  record Tagged(Place place, List<String> added, List<String> removed) implements Event {
+    public Tagging tagging() {
+      return new Tagging(added, removed);
+    }
+  }
 
   /** Something that an action emitted. */
   record Emitted(String name, @Nullable JsonNode payload) implements Fact {

@@ -39,8 +39,7 @@ public final class Fold {
           .does(Event.Attempted.class, (s, e) -> changed(s, e, at -> at.attempted(e)))
           .does(Event.AttemptFailed.class, (s, e) -> s.at(e.place(), at -> attemptFailed(at, e)))
           .does(Event.Committed.class, Fold::committed)
-          .does(
-              Event.Tagged.class, (s, e) -> s.tags = new Tagging(e.added(), e.removed()).of(s.tags))
+          .does(Event.Tagged.class, (s, e) -> s.tags = e.tagging().of(s.tags))
           .does(Event.Moved.class, Fold::moved)
           .does(Event.Stopped.class, Fold::stopped)
           .does(Event.Retried.class, Fold::retried)

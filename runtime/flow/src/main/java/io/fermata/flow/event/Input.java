@@ -85,7 +85,11 @@ public sealed interface Input {
       List<Event.Emitted> emitted,
       Tagging tagged,
       @Nullable String ends)
-      implements Result {}
+      implements Result {
+    public static Wrote of(Event.Committed event, Tagging tagged) {
+      return new Wrote(event.writes(), event.reads(), event.emitted(), tagged, event.ends());
+    }
+  }
 
   /** An answer was checked. */
   record Judged(Verdict verdict) implements Result {}
