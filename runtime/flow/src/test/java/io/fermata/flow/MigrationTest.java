@@ -747,28 +747,6 @@ class MigrationTest {
     sameAgain(run);
   }
 
-  @Test
-  void aMigrationOfAnEarlierReleaseMeansWhatItMeantThen() {
-    Driver before = started(contacts(old(), Mail.WITH_CITY, false), "city", "Ulm", "mail", "a@b.c");
-    Driver run = moved(before, moving(Mail.AFTER_CITY, false));
-    run.entries.replaceAll(e -> new Driver.Entry(e.seq(), e.at(), earlier(e.events()), e.input()));
-    List<Event> events = run.entries.stream().flatMap(e -> e.events().stream()).toList();
-
-    assertThat(run.journal).isNotEqualTo(events);
-    run.state = Driver.fold(events);
-    assertThat(run.state.memory("").left()).doesNotContainKey("ask_mail");
-    run.proceed("mail", "other");
-    assertThat(run.state.data().path("mail").asText()).isEqualTo("other");
-    Replay.of(run.program.flow(), RunJournal.of("order", run.state.runId(), journal(run)))
-        .requireSame();
-  }
-
-  private static List<Event> earlier(List<Event> events) {
-    return events.stream()
-        .map(e -> e instanceof Event.Migrated migrated ? migrated.relocating(null) : e)
-        .toList();
-  }
-
   // --- waits ----------------------------------------------------------------------------------
 
   private static FlowBuilder<Old> patient(FlowBuilder<Old> flow, int days) {

@@ -330,18 +330,7 @@ public final class Redecision extends JournalCheck<RunState, Event> {
     } else if (recorded instanceof Event.Started was && now instanceof Event.Started is) {
       return was.runId().equals(is.runId()) && was.intent().equals(is.intent());
     } else if (recorded instanceof Event.Migrated was && now instanceof Event.Migrated is) {
-      // An earlier release did not look for relocated answers.
-      return was.equals(
-          new Event.Migrated(
-              is.from(),
-              is.to(),
-              was.fingerprint(),
-              is.nodes(),
-              is.fields(),
-              is.rewrites(),
-              is.places(),
-              is.at(),
-              was.relocated() == null ? null : is.relocated()));
+      return was.equals(is.fingerprinted(was.fingerprint()));
     } else if (recorded instanceof Event.Stopped was && now instanceof Event.Stopped is) {
       return was.equals(names.same() ? is : said(is, was));
     }

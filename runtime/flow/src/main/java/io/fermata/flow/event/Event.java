@@ -455,8 +455,13 @@ public sealed interface Event extends Fact {
       @Nullable List<Relocated> relocated)
       implements Event {
     /** The same with other relocated answers. */
-    public Migrated relocating(@Nullable List<Relocated> others) {
+    public Migrated relocating(List<Relocated> others) {
       return new Migrated(from, to, fingerprint, nodes, fields, rewrites, places, at, others);
+    }
+
+    /** The same with another fingerprint. */
+    public Migrated fingerprinted(String other) {
+      return new Migrated(from, to, other, nodes, fields, rewrites, places, at, relocated);
     }
   }
 
