@@ -1362,7 +1362,7 @@ class MigrationTest {
     Narrative narrative = new Narrative();
     RunObserver recording =
         RunObserver.of(
-            "order",
+            run.program.flow(),
             "",
             new Recorder() {
               @Override

@@ -339,7 +339,7 @@ class SvgTest {
     run.start("who", "Ann", "guests", 3, "visa", true, "travel", "car", "flight", "LH1");
     run.pass();
     RunPicture drawn = new RunPicture(flow);
-    RunObserver.of(flow.id(), "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
+    RunObserver.of(flow, "", Redaction.of("travel").over(drawn)).record(1, 0, run.journal);
     Picture picture = drawn.picture();
     assertThat(wording(edge(parsed(picture.svg()), "triage>", "ask_licence")))
         .contains("travel = \"[redacted]\"", "guests = 3")

@@ -48,7 +48,7 @@ public record Observation(Occurrence moment, Fact fact) {
     SIGNAL,
     SUBFLOW,
     LIST,
-    /** It is no stage, or the flow is not known, only its journal. */
+    /** It is no stage, or the flow does not have it, but another version. */
     UNKNOWN
   }
 

@@ -69,7 +69,7 @@ final class ObservationFold {
           Event.Stopped.class, Cause.ABANDONED);
 
   private final String flow;
-  private final @Nullable Graph graph;
+  private final Graph graph;
   private final String session;
   private final Map<Place, Long> entered = new HashMap<>();
   private final Map<Place, Long> waiting = new HashMap<>();
@@ -87,9 +87,9 @@ final class ObservationFold {
   private long at;
   private boolean inherited;
 
-  ObservationFold(String flow, @Nullable Graph graph, String session, RunState state) {
-    this.flow = flow;
-    this.graph = graph;
+  ObservationFold(Flow<?> flow, String session, RunState state) {
+    this.flow = flow.id();
+    this.graph = flow.graph();
     this.session = session;
     this.before = state;
     this.after = state;
@@ -168,9 +168,9 @@ final class ObservationFold {
     return step == null || step.node() == null ? Kind.UNKNOWN : step.node().kind();
   }
 
-  /** The step of a place, if the flow is known and has it. */
+  /** The step of a place; null if another version of the flow has it. */
   private @Nullable Step<?> step(Place place) {
-    return graph != null && graph.has(place.node()) ? graph.step(place) : null;
+    return graph.has(place.node()) ? graph.step(place) : null;
   }
 
   /** Where a sub-flow ends, the run is back at the node that mounts it, and leaves that. */
@@ -399,7 +399,7 @@ final class ObservationFold {
   }
 
   private boolean loops(Event.Moved e, int pass) {
-    if (graph != null && step(e.from()) != null) {
+    if (step(e.from()) != null) {
       return graph.leadsBack(e.from().node(), e.to().node());
     }
     return pass > 1 && e.to().visit() > e.from().visit();

@@ -41,24 +41,20 @@ public final class RunObserver {
   public static RunObserver of(Flow<?> flow, String session, Recorder... more) {
     List<AttachedRecorder> all = new ArrayList<>(flow.recorders());
     Arrays.stream(more).map(AttachedRecorder::everywhere).forEach(all::add);
-    return new RunObserver(fold(flow, session, RunState.NONE), AttachedRecorder.once(all));
-  }
-
-  /** For a flow of which only the journal is left. What kind a stage is of is then unknown. */
-  public static RunObserver of(String flow, String session, Recorder... recorders) {
-    ObservationFold fold = new ObservationFold(flow, null, session, RunState.NONE);
-    return new RunObserver(
-        fold, Arrays.stream(recorders).map(AttachedRecorder::everywhere).toList());
+    return from(RunState.NONE, flow, session, AttachedRecorder.once(all));
   }
 
   /** Publishes to these recorders and no others. It may start in the middle of a run. */
   public static RunObserver from(
       RunState state, Flow<?> flow, String session, List<AttachedRecorder> recorders) {
-    return new RunObserver(fold(flow, session, state), List.copyOf(recorders));
+    return new RunObserver(new ObservationFold(flow, session, state), List.copyOf(recorders));
   }
 
-  private static ObservationFold fold(Flow<?> flow, String session, RunState state) {
-    return new ObservationFold(flow.id(), flow.graph(), session, state);
+  /** Publishes a journal to a recorder, and to no other, not even the flow's own. */
+  static <R extends Recorder> R replayed(Flow<?> flow, R recorder, List<Event> journal) {
+    from(RunState.NONE, flow, "", List.of(AttachedRecorder.everywhere(recorder)))
+        .record(0, 0, journal);
+    return recorder;
   }
 
   /** Publishes one run and no other: the entry that starts a run may have the end of another. */

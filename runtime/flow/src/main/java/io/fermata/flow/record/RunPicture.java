@@ -46,9 +46,7 @@ public final class RunPicture implements Recorder {
 
   /** The picture of the latest run in a journal. */
   public static Picture of(Flow<?> flow, List<Event> journal) {
-    RunPicture run = new RunPicture(flow);
-    RunObserver.of(flow.id(), "", run).record(0, 0, journal);
-    return run.picture();
+    return RunObserver.replayed(flow, new RunPicture(flow), journal).picture();
   }
 
   // --- listening ------------------------------------------------------------------------------

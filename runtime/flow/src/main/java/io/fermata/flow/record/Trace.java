@@ -72,7 +72,7 @@ public final class Trace implements Recorder {
   /** A decision that was taken, for one way or for branches. */
   record Choice(int number, Occurrence moment, Event.Decided decided) {}
 
-  private final @Nullable Flow<?> flow;
+  private final Flow<?> flow;
   private final List<Entry> entries = new ArrayList<>();
   private final List<Choice> choices = new ArrayList<>();
   private final Map<Place, Place> cameFrom = new HashMap<>();
@@ -87,28 +87,13 @@ public final class Trace implements Recorder {
   private int count;
   private int begun;
 
-  /** For a flow of which only the journal is left: every decision on the way is a reason. */
-  public Trace() {
-    this.flow = null;
-  }
-
   public Trace(Flow<?> flow) {
     this.flow = flow;
   }
 
   /** The trace of the latest run in a journal. */
   public static Trace of(Flow<?> flow, List<Event> journal) {
-    return replayed(new Trace(flow), journal);
-  }
-
-  /** The same where the flow is not known. */
-  public static Trace of(List<Event> journal) {
-    return replayed(new Trace(), journal);
-  }
-
-  private static Trace replayed(Trace trace, List<Event> journal) {
-    RunObserver.of("", "", trace).record(0, 0, journal);
-    return trace;
+    return RunObserver.replayed(flow, new Trace(flow), journal);
   }
 
   /** Why a field has its value, at the end of what was received. */

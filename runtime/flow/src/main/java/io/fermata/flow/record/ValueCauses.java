@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class ValueCauses {
   private static final int MOST_PARTS = 50;
 
-  private final @Nullable Flow<?> flow;
+  private final Flow<?> flow;
   private final List<Entry> entries;
   private final List<Choice> choices;
   private final Map<Place, Place> cameFrom;
@@ -48,7 +48,7 @@ final class ValueCauses {
   private int left;
 
   ValueCauses(
-      @Nullable Flow<?> flow,
+      Flow<?> flow,
       List<Entry> entries,
       List<Choice> choices,
       Map<Place, Place> cameFrom,
@@ -168,7 +168,7 @@ final class ValueCauses {
   }
 
   private boolean decides(Choice choice, String node) {
-    return flow == null || flow.avoidable(choice.moment().node(), node);
+    return flow.avoidable(choice.moment().node(), node);
   }
 
   /** Adds a decision; false if the tree has to end here. */

@@ -830,18 +830,6 @@ class RunObserverTest {
     }
   }
 
-  @Test
-  void aJournalWhoseFlowIsGoneIsReportedWithoutTheKindsOfItsStages() {
-    Driver trip = whole();
-    Calls known = observed(trip);
-    Calls unknown = new Calls();
-    feed(RunObserver.of("trip", "s", unknown.recorder), trip.entries);
-    assertThat(unknown.lines()).isEqualTo(known.lines());
-    assertThat(unknown.moments(Observation.StageStart.class))
-        .extracting(start -> start.moment().kind())
-        .containsOnly(Kind.UNKNOWN);
-  }
-
   // --- recorders that throw -------------------------------------------------------------------
 
   @Test
