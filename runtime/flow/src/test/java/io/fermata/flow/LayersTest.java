@@ -8,9 +8,9 @@ class LayersTest implements LayersContract {
   private static final Layers LAYERS =
       Layers.of(
           "io.fermata.flow",
-          "io.fermata.flow.logging",
           "io.fermata.flow.cases",
           "io.fermata.flow.json",
+          "io.fermata.flow.logging",
           "io.fermata.flow.picture",
           "io.fermata.flow.schema",
           "io.fermata.flow.event",

@@ -16,7 +16,7 @@ import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -221,7 +221,7 @@ final class ChangeRecorder {
             .formatted(origin);
     if (!reported) {
       reported = true;
-      LOG.warn("Thread {}: {}", state.threadId(), LogTexts.inOneLine(refusal));
+      LOG.warn("Thread {}: {}", state.threadId(), Texts.inOneLine(refusal));
     }
     throw new IllegalStateException(refusal);
   }

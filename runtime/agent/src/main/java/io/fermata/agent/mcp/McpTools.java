@@ -9,7 +9,7 @@ import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Options;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.modelcontextprotocol.spec.McpError;
 import io.modelcontextprotocol.spec.McpSchema;
 import io.modelcontextprotocol.spec.McpTransportSessionNotFoundException;
@@ -214,7 +214,7 @@ public final class McpTools implements AutoCloseable {
       }
       LOG.warn(
           "{} Its tools are unavailable until the next start.",
-          LogTexts.inOneLine(String.valueOf(e.getMessage())));
+          Texts.inOneLine(String.valueOf(e.getMessage())));
       return List.of();
     }
     return taken(listed);

@@ -1,7 +1,7 @@
 package io.fermata.agent.mcp;
 
 import io.fermata.agent.model.ModelHttp;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.modelcontextprotocol.client.transport.HttpClientStreamableHttpTransport;
 import io.modelcontextprotocol.client.transport.ServerParameters;
 import io.modelcontextprotocol.client.transport.StdioClientTransport;
@@ -109,8 +109,7 @@ sealed interface Server {
               .build();
       StdioClientTransport transport =
           new StdioClientTransport(parameters, McpJsonDefaults.getMapper());
-      transport.setStdErrorHandler(
-          line -> LOG.info("{}: {}", words.get(0), LogTexts.inOneLine(line)));
+      transport.setStdErrorHandler(line -> LOG.info("{}: {}", words.get(0), Texts.inOneLine(line)));
       return transport;
     }
 

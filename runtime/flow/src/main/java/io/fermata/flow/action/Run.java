@@ -12,7 +12,6 @@ import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Texts;
-import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -326,7 +325,7 @@ public final class Run<S extends Record> {
   private void report(IllegalStateException refusal) {
     if (unreported) {
       unreported = false;
-      LOG.warn("Run {}: {}", run.runId(), LogTexts.inOneLine(String.valueOf(refusal.getMessage())));
+      LOG.warn("Run {}: {}", run.runId(), Texts.inOneLine(String.valueOf(refusal.getMessage())));
       progress.refused(refusal);
     }
   }

@@ -3,9 +3,12 @@ package io.fermata.flow.json;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
-/** Texts of strangers, made fit for a journal and a reply. */
+/** Texts of strangers, made fit for a journal, a reply and a log. */
 public final class Texts {
-  /** What is not seen itself and changes how the text around it is displayed. */
+  /**
+   * What is not seen itself and changes how the text around it is displayed: controls, also those
+   * beyond ASCII, line separators, and what changes the direction of text.
+   */
   private static final Pattern UNSEEN = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]");
 
   private Texts() {}
@@ -36,6 +39,11 @@ public final class Texts {
    */
   public static String visible(String text) {
     return UNSEEN.matcher(text).replaceAll(Texts::escaped);
+  }
+
+  /** A text that cannot look like another line, whatever the layout of the log. */
+  public static String inOneLine(String text) {
+    return UNSEEN.matcher(text).replaceAll(" ");
   }
 
   private static String escaped(MatchResult found) {

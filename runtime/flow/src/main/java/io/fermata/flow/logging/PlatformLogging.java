@@ -1,5 +1,6 @@
 package io.fermata.flow.logging;
 
+import io.fermata.flow.json.Texts;
 import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
@@ -79,10 +80,10 @@ public final class PlatformLogging extends NOP_FallbackServiceProvider {
         Object @Nullable [] arguments,
         @Nullable Throwable thrown) {
       StringBuilder text = new StringBuilder();
-      text.append(LogTexts.inOneLine(MessageFormatter.basicArrayFormat(message, arguments)));
+      text.append(Texts.inOneLine(MessageFormatter.basicArrayFormat(message, arguments)));
       String caused = "\n";
       for (Throwable each = thrown; each != null; each = each.getCause()) {
-        text.append(caused).append(LogTexts.inOneLine(each.toString()));
+        text.append(caused).append(Texts.inOneLine(each.toString()));
         for (StackTraceElement frame : each.getStackTrace()) {
           text.append("\n\tat ").append(frame);
         }

@@ -1,6 +1,6 @@
 /**
- * Texts of strangers made fit for a log, and what is logged where an application has chosen no
- * SLF4J provider. Uses nothing of Fermata.
+ * Failures as they are logged, and what is logged where an application has chosen no SLF4J
+ * provider. Uses the texts of {@code json}.
  */
 @NullMarked
 package io.fermata.flow.logging;

@@ -3,7 +3,7 @@ package io.fermata.mcp.access;
 import com.nimbusds.jose.jwk.JWK;
 import com.nimbusds.jose.jwk.JWKSet;
 import com.nimbusds.jose.jwk.RSAKey;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.key.HandlerThreads;
@@ -126,7 +126,7 @@ public final class IssuerKeys {
   private void refuse(JWK key) {
     LOG.warn(
         "The key {} of the issuer {} is refused: RSA with {} bits, at least {} are needed",
-        LogTexts.inOneLine(String.valueOf(key.getKeyID())),
+        Texts.inOneLine(String.valueOf(key.getKeyID())),
         issuer,
         key.size(),
         MIN_RSA_BITS);

@@ -5,8 +5,8 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Nearest;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
-import io.fermata.flow.logging.LogTexts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.ToolScopes;
@@ -278,7 +278,7 @@ public final class ToolsCall implements RpcMethod {
     LOG.error(
         "The result of the tool {} does not match its output schema: {}",
         tool.name(),
-        LogTexts.inOneLine(Violation.listed("The result does not fit the output", broken)));
+        Texts.inOneLine(Violation.listed("The result does not fit the output", broken)));
     return McpResult.error("The tool " + tool.name() + " failed inside the server.");
   }
 

@@ -1,6 +1,6 @@
 package io.fermata.mcp.http;
 
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.RateLimitedLog;
 import io.fermata.mcp.rpc.RpcException;
@@ -53,6 +53,6 @@ public final class Refusals {
         "A request of {} was refused with {}: {}",
         address,
         refusal.status,
-        LogTexts.inOneLine(refusal.reason));
+        Texts.inOneLine(refusal.reason));
   }
 }

@@ -3,7 +3,7 @@ package io.fermata.session.actor;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
 import io.fermata.flow.engine.FlowProgram;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.observe.AttachedRecorder;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.ObservedEntry;
@@ -151,7 +151,7 @@ public final class Recorders {
           delivery(by).name(),
           all,
           redaction == null
-              ? LogTexts.inOneLine(detail)
+              ? Texts.inOneLine(detail)
               : "the message may contain secrets and is not logged");
     }
   }

@@ -2,7 +2,7 @@ package io.fermata.session.actor;
 
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.session.actor.Calls.Waiting;
@@ -211,7 +211,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     @Override
     public void warn(String what, String failure, @Nullable Throwable thrown) {
       Throwable trace = thrown == null ? null : LoggedFailure.of(thrown, this::masked);
-      log().warn("{} {} failed: {}", entityId, what, LogTexts.inOneLine(failure), trace);
+      log().warn("{} {} failed: {}", entityId, what, Texts.inOneLine(failure), trace);
     }
 
     @Override

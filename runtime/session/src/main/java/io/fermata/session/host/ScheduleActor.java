@@ -3,7 +3,7 @@ package io.fermata.session.host;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.session.admin.MissedRuns;
 import io.fermata.session.admin.Schedule;
@@ -337,7 +337,7 @@ public final class ScheduleActor
             schedule.name(),
             time,
             pause,
-            LogTexts.inOneLine(why));
+            Texts.inOneLine(why));
     telemetry.scheduled(schedule.name(), Telemetry.Start.DELAYED);
     calling = false;
     lookIn(pause);

@@ -1,6 +1,6 @@
 package io.fermata.session.key;
 
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
 import org.slf4j.Logger;
@@ -17,6 +17,6 @@ public final class StoreTroubles {
     }
     StoreException known = RootCauses.find(thrown, StoreException.class);
     String why = String.valueOf((known == null ? thrown : known).getMessage());
-    log.warn("{}: {} ({})", what, problem.text(), LogTexts.inOneLine(why));
+    log.warn("{}: {} ({})", what, problem.text(), Texts.inOneLine(why));
   }
 }

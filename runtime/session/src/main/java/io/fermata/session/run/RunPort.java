@@ -16,7 +16,7 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.logging.LogTexts;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.Effects;
@@ -454,7 +454,7 @@ public final class RunPort
 
   private RunReply cannotMigrate(Situation<RunState, Event> at, Outcome.Failure failure) {
     RunState run = at.state().program();
-    String why = LogTexts.inOneLine(session.masked(failure.message()));
+    String why = Texts.inOneLine(session.masked(failure.message()));
     session.log().warn("Run {}: {}", run.runId(), why);
     return replies.of(failure, run, at.seq());
   }
