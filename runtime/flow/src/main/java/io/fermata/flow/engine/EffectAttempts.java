@@ -32,6 +32,9 @@ final class EffectAttempts {
   private static final int LONGEST_INPUT = 1_000;
   private static final String DISCARDED = "ran, but its outcome could not be kept";
 
+  /** Begins the detail of a step that stopped because its outcome could not be kept. */
+  private static final String NOT_KEPT = "its outcome could not be kept: ";
+
   private final Drive drive;
   private final Flow<?> flow;
 
@@ -150,7 +153,8 @@ final class EffectAttempts {
   }
 
   /** An effect succeeded, but what came of it cannot be kept. */
-  private void discarded(StepEffect effect, ErrorCode code, String message, String detail) {
+  private void discarded(StepEffect effect, ErrorCode code, String message, String why) {
+    String detail = NOT_KEPT + why;
     if (effect.policy().once()) {
       drive.emit(outcomeUnknown(effect.place(), DISCARDED, detail));
     } else {
@@ -194,9 +198,9 @@ final class EffectAttempts {
     return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.detail().startsWith(CRASHED);
   }
 
-  /** Whether a once step stopped because its outcome could not be kept. */
+  /** Whether a step stopped because its outcome could not be kept. */
   static boolean ofDiscarded(Event.Stopped stopped) {
-    return stopped.code() == ErrorCode.OUTCOME_UNKNOWN && stopped.message().contains(DISCARDED);
+    return stopped.resume() == Event.Resume.WORKING && stopped.detail().startsWith(NOT_KEPT);
   }
 
   private Event.Stopped interrupted(Place place, String detail) {

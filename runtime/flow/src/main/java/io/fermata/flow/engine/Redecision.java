@@ -2,7 +2,6 @@ package io.fermata.flow.engine;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
-import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.JournalCheck;
@@ -301,16 +300,14 @@ public final class Redecision extends JournalCheck<RunState, Event> {
     }
     RunState state = state();
     List<Program.Acceptance<RunState, Event>> again = new ArrayList<>();
-    if (!(first instanceof Event.Stopped stopped && EffectAttempts.ofDiscarded(stopped))) {
+    if (first instanceof Event.Stopped stopped && EffectAttempts.ofDiscarded(stopped)) {
+      // What a step returned and could not be kept is not in the journal.
+      again.add(program.following(state, first, stopped.at()));
+    } else {
       RecordedInputs inputs = new RecordedInputs(program, graph, wanted, state, rest, at);
       for (Input input : inputs.candidates()) {
         again.add(program.accept(state, input));
       }
-    }
-    if (first instanceof Event.Stopped stopped
-        && (stopped.code() != ErrorCode.OUTCOME_UNKNOWN || again.isEmpty())) {
-      // What a step returned and could not be kept is not in the journal.
-      again.add(program.following(state, first, stopped.at()));
     }
     if (takenOver != null) {
       again.add(program.onward(state, takenOver));

@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Program;
@@ -19,10 +20,12 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Describe;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** A journal is compared with the present code of its flow, without its effects. */
@@ -98,6 +101,45 @@ class ReplayedTest {
     assertThat(run.entries.get(run.entries.size() - 2).events().get(0))
         .isInstanceOf(Event.Retried.class);
     replayed(flow, journal(run)).requireSame();
+  }
+
+  private static Flow<Order> charging(int attempts, Consumer<Run<Order>> action) {
+    return Flow.of("order", Order.class)
+        .description("Sells seats.")
+        .act("charge", action::accept, o -> o.retry(attempts, Duration.ofSeconds(1)))
+        .edge(START, "charge")
+        .edge("charge", END)
+        .compile();
+  }
+
+  private static RunJournal failed(Flow<?> flow, Limits limits) {
+    Driver run = new Driver(flow, limits);
+    run.start();
+    assertThat(run.events(Event.Stopped.class)).hasSize(1);
+    return journal(run);
+  }
+
+  @Test
+  void aStepThatFailedForGoodAndWouldBeTriedAgainNowIsNamed() {
+    Consumer<Run<Order>> closed =
+        run -> {
+          throw new StepException("The bank is closed.");
+        };
+    RunJournal journal = failed(charging(1, closed), Limits.DEFAULT);
+
+    replayed(charging(1, closed), journal).requireSame();
+    assertThat(divergence(replayed(charging(3, closed), journal)).now())
+        .isInstanceOf(Event.AttemptFailed.class);
+  }
+
+  @Test
+  void aResultThatCouldNotBeKeptIsNotTriedAgainByAnyCode() {
+    Limits small = new Limits(100, 1_000, 100, 5);
+    Consumer<Run<Order>> verbose = run -> run.set("plan", "y".repeat(200));
+    RunJournal journal = failed(charging(1, verbose), small);
+
+    Replay.of(charging(1, verbose), small, journal).requireSame();
+    Replay.of(charging(3, verbose), small, journal).requireSame();
   }
 
   private RunJournal recorded() {
