@@ -278,15 +278,27 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
     } else if (event instanceof ThreadEvent.CallDelegated delegated) {
       return List.of(new Made(RecordedOutside.Given.child(delegated.threadId())));
     }
-    List<Ending> endings = new ArrayList<>();
-    Message message = event instanceof ThreadEvent.CallEnded ended ? ended.message() : null;
-    String code = event instanceof ThreadEvent.CallEnded ended ? ended.code() : null;
-    endings.add(worked(effect.id(), message, code, before()));
-    if (message != null && message.failed()) {
-      // The work threw, so its hooks did not run.
-      endings.add(new Result(failure(OriginalResults.of(effect.id(), message, code, List.of()))));
+    List<ThreadEvent.Change> before = before();
+    if (event instanceof ThreadEvent.CallEnded ended) {
+      Message message = ended.message();
+      return message.failed() && before.stream().noneMatch(this::returned)
+          ? threw(message, ended.code(), before)
+          : List.of(worked(effect.id(), message, ended.code(), before));
     }
-    return endings;
+    return List.of(worked(effect.id(), null, null, before));
+  }
+
+  private boolean returned(ThreadEvent.Change change) {
+    return change instanceof ThreadEvent.ToolReturned returned
+        && returned.call().equals(effect.id());
+  }
+
+  /** The work threw, so its hooks did not run; or the call was refused before any work. */
+  private List<Ending> threw(
+      Message message, @Nullable String code, List<ThreadEvent.Change> before) {
+    return List.of(
+        new Result(failure(OriginalResults.of(effect.id(), message, code, List.of()))),
+        worked(effect.id(), null, null, before));
   }
 
   private static Outside.FlowOutcome waiting(ThreadEvent.CallWaits waits) {

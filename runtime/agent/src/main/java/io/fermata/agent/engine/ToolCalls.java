@@ -301,12 +301,14 @@ public final class ToolCalls {
 
   /**
    * Completes the call with what its work returned, which is kept if the outcome does not determine
-   * it.
+   * it. An error never does: a call whose work threw ends alike.
    */
   private ThreadInput.Result returned(ToolResult result) {
     int worked = recorder.count();
     ThreadInput.Called ended = ended(result);
-    if (began == 0 && OriginalResults.determines(ended, call.key(), worked, result)) {
+    if (began == 0
+        && !result.failed()
+        && OriginalResults.determines(ended, call.key(), worked, result)) {
       return ended;
     }
     recorder.insert(

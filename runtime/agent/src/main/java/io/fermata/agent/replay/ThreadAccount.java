@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
@@ -263,8 +264,11 @@ final class ThreadAccount {
     } else if (change instanceof ThreadEvent.ModelReplied e) {
       return "the model said %s, which was changed".formatted(quoted(e.text()));
     } else if (change instanceof ThreadEvent.ToolReturned e) {
-      return "the call %s returned %s, before its hooks"
-          .formatted(e.call(), quoted(e.result() == null ? null : e.result().text()));
+      ToolResult result = e.result();
+      String text = quoted(result == null ? null : result.text());
+      return result != null && result.failed()
+          ? "the call %s returned the error %s".formatted(e.call(), text)
+          : "the call %s returned %s, before its hooks".formatted(e.call(), text);
     } else if (change instanceof ThreadEvent.Stored e) {
       return "storage.%s becomes %s".formatted(e.key(), value(e.value()));
     } else if (change instanceof ThreadEvent.ContextSet e) {

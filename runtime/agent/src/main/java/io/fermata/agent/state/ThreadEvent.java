@@ -483,7 +483,8 @@ public sealed interface ThreadEvent {
   record ModelReplied(@Nullable String text) implements Change {}
 
   /**
-   * What the work of a call returned, where hooks made something else of it or changed the thread.
+   * What the work of a call returned, where hooks made something else of it or changed the thread,
+   * or where it is an error: without it, a call that failed threw.
    *
    * @param changes how many of the changes just before are those of the work, not of hooks
    * @param result null if it is too large to be kept twice

@@ -249,6 +249,44 @@ class ReplayedTest {
   }
 
   @Test
+  void aToolThatFailedForGoodAndWouldBeTriedAgainNowIsNamed() {
+    Tool broken =
+        Tool.of(
+            "look_up",
+            "Finds an order",
+            Order.class,
+            (flow, args) -> {
+              throw new IllegalStateException("busy");
+            });
+    ThreadJournal journal = recorded(desk(lookingUp(), broken), "Where is B-1?");
+
+    ThreadReplay.of(List.of(desk(new Scripted(), broken)), journal).requireSame();
+    Tool patient = broken.retry(3, Duration.ofSeconds(1));
+    assertThat(divergence(journal, desk(new Scripted(), patient)).now())
+        .isInstanceOf(ThreadEvent.CallFailed.class);
+  }
+
+  @Test
+  void anErrorThatAToolReturnedIsNotTriedAgainByAnyCode() {
+    Tool strict =
+        Tool.of(
+            "look_up",
+            "Finds an order",
+            Order.class,
+            (flow, args) -> ToolResult.error("gone", "no such order"));
+    ThreadJournal journal = recorded(desk(lookingUp(), strict), "Where is B-1?");
+
+    Tool patient = strict.retry(3, Duration.ofSeconds(1));
+    ThreadReplay.of(List.of(desk(new Scripted(), patient)), journal).requireSame();
+    assertThat(journal.narrative(List.of(desk(new Scripted(), strict))))
+        .contains("the call s1.0 returned the error \"no such order\"");
+  }
+
+  private static Scripted lookingUp() {
+    return new Scripted().call("look_up", Map.of("number", "B-1")).say("Sorry.");
+  }
+
+  @Test
   void aHookThatInvokesAToolInvokesNothingAndItsEntryIsTakenAsItIs() {
     AtomicInteger invoked = new AtomicInteger();
     Tool counting =
