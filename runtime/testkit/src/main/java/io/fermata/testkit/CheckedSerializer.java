@@ -40,6 +40,10 @@ final class CheckedSerializer extends SerializerWithStringManifest {
       if (difference != null) {
         damaged(difference);
       }
+      FaultyStore faults = faults();
+      if (object instanceof Entry<?> entry && faults != null) {
+        entry.events().forEach(faults::written);
+      }
       return bytes;
     } catch (RuntimeException e) {
       damaged("A journal could not store " + object + ": " + e.getMessage());
@@ -72,8 +76,15 @@ final class CheckedSerializer extends SerializerWithStringManifest {
   }
 
   private void damaged(String what) {
-    if (StoreSetup.of(system).journals() instanceof FaultyOpenStore.Journals journals) {
-      journals.faults().damaged(what);
+    FaultyStore faults = faults();
+    if (faults != null) {
+      faults.damaged(what);
     }
+  }
+
+  private @Nullable FaultyStore faults() {
+    return StoreSetup.of(system).journals() instanceof FaultyOpenStore.Journals journals
+        ? journals.faults()
+        : null;
   }
 }

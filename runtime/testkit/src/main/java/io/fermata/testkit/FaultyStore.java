@@ -1,5 +1,7 @@
 package io.fermata.testkit;
 
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.event.Event;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.spi.Due;
@@ -14,14 +16,17 @@ import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.NavigableSet;
 import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -60,6 +65,7 @@ public final class FaultyStore implements StoreSource {
   private final Store inner;
   private final AtomicInteger requests = new AtomicInteger();
   private final Deque<Fault> planned = new ArrayDeque<>();
+  private final NavigableSet<Long> retries = new ConcurrentSkipListSet<>();
   private CrashPoint crash = CrashPoint.NEVER;
   private Life life = new Life();
   private volatile @Nullable OpenStore opened;
@@ -305,6 +311,35 @@ public final class FaultyStore implements StoreSource {
             .mapToLong(Due::at)
             .filter(at -> at > after.toEpochMilli())
             .min();
+  }
+
+  /** Keeps the moment of the retry that an event schedules: a store does not know it. */
+  void written(Object event) {
+    if (event instanceof Event.AttemptFailed failed) {
+      retries.add(failed.retryAt());
+    } else if (event instanceof Event.Reminded reminded && reminded.next() != null) {
+      retries.add(reminded.next());
+    } else if (event instanceof ThreadEvent.CallFailed failed) {
+      retries.add(failed.retryAt());
+    } else if (event instanceof ThreadEvent.EffectDelayed delayed) {
+      retries.add(delayed.due());
+    } else if (event instanceof ThreadEvent.DeliveryFailed failed) {
+      retries.add(failed.due());
+    }
+  }
+
+  /** The earliest moment between these for which a session waits, or something is retried. */
+  OptionalLong nextMoment(Instant after, Instant until) {
+    return LongStream.concat(nextDue(after, until).stream(), nextRetry(after, until).stream())
+        .min();
+  }
+
+  /** The earliest moment between these at which something is retried. */
+  OptionalLong nextRetry(Instant after, Instant until) {
+    Long retry = retries.higher(after.toEpochMilli());
+    return retry == null || retry > until.toEpochMilli()
+        ? OptionalLong.empty()
+        : OptionalLong.of(retry);
   }
 
   /** Whether a session has unfinished work. */

@@ -205,13 +205,14 @@ final class ProbedHost implements AutoCloseable {
     if (clock.manual()) {
       Instant end = clock.now().plus(time);
       comeToRest();
-      OptionalLong next = faults.nextDue(clock.now(), end);
+      settle(clock.now(), end);
+      OptionalLong next = faults.nextMoment(clock.now(), end);
       int unsettled = 0;
       for (int moments = 0; next.isPresent() && moments < MOST_MOMENTS; moments++) {
         Instant moment = Instant.ofEpochMilli(next.getAsLong());
         passUntil(moment);
         unsettled += settle(moment, end) ? 0 : 1;
-        next = unsettled < MOST_UNSETTLED ? faults.nextDue(moment, end) : OptionalLong.empty();
+        next = unsettled < MOST_UNSETTLED ? faults.nextMoment(moment, end) : OptionalLong.empty();
       }
       passUntil(end);
     } else {
@@ -247,17 +248,30 @@ final class ProbedHost implements AutoCloseable {
     long over = System.nanoTime() + PATIENCE.toNanos();
     long busyAt = System.nanoTime();
     boolean due = true;
-    while ((due || busy() || (faults.works() && !hangs())) && System.nanoTime() < over) {
+    while ((due || busy() || works(end)) && System.nanoTime() < over) {
       LockSupport.parkNanos(SHORT_PAUSE.toNanos());
-      due = clock.now().isBefore(end) && faults.nextDue(moment.minusMillis(1), moment).isPresent();
+      Instant now = clock.now();
+      due = now.isBefore(end) && faults.nextDue(moment.minusMillis(1), moment).isPresent();
       busyAt = busy() ? System.nanoTime() : busyAt;
       if (due || System.nanoTime() - busyAt >= REAL_PAUSE.toNanos()) {
-        Instant later = clock.now().plus(LOOK);
+        Instant later = due ? now.plus(LOOK) : afterAPause(now, end);
         passUntil(later.isBefore(end) ? later : end);
         busyAt = System.nanoTime();
       }
     }
     return System.nanoTime() < over;
+  }
+
+  /** Whether time that is left may bring unfinished work to its end. */
+  private boolean works(Instant end) {
+    return clock.now().isBefore(end) && faults.works() && !hangs();
+  }
+
+  /** The next moment if something is retried; an attempt may time out at any other. */
+  private Instant afterAPause(Instant now, Instant end) {
+    return faults.nextRetry(now, end).isPresent()
+        ? Instant.ofEpochMilli(faults.nextMoment(now, end).orElseThrow())
+        : now.plus(LOOK);
   }
 
   // --- crashes --------------------------------------------------------------------------------

@@ -202,6 +202,40 @@ class TimeTest {
   }
 
   @Test
+  void whatFollowsARetryThatWaitsAlreadyEndsWithinTheTimeThatPasses() {
+    sleepsAfterARetry(Duration.ofMinutes(1));
+  }
+
+  @Test
+  void soDoesWhatFollowsARetryAfterALongPause() {
+    sleepsAfterARetry(Duration.ofHours(6));
+  }
+
+  private void sleepsAfterARetry(Duration pause) {
+    Flow<Parcel> flow =
+        parcel()
+            .act(
+                "send",
+                run -> {
+                  seen.add(run.id());
+                  if (seen.size() == 1) {
+                    throw new IllegalStateException("busy");
+                  }
+                },
+                options -> options.retry(3, pause))
+            .sleep("sleep", Duration.ofDays(1))
+            .edge(START, "send")
+            .edge("send", "sleep")
+            .edge("sleep", "note")
+            .compile();
+    try (SessionProbe probe = probe(flow).manualTime()) {
+      probe.start("to send").fails("still_working").passTime(Duration.ofDays(3));
+      assertThat(seen).hasSize(2);
+      probe.again().completes();
+    }
+  }
+
+  @Test
   void aCallLearnsAtOnceThatARunSleepsForLong() {
     try (SessionProbe probe = probe(sleeping(Duration.ofDays(1)))) {
       ToolReply reply = probe.start("to send").waitsFor("time").reply();
