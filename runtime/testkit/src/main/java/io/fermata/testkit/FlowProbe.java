@@ -20,6 +20,7 @@ import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
+import io.fermata.session.admin.Settings;
 import io.fermata.session.call.OutcomeJson;
 import java.time.Duration;
 import java.time.Instant;
@@ -68,6 +69,16 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   private static final String BY_EFFECT = "effect";
   private static final String BY_TIMER = "timer";
   private static final String BY_HOST = "host";
+
+  /** A host of default settings lets a call wait for the end of a pause that is shorter. */
+  private static final Duration LONGEST_HELD = Settings.DEFAULT.callDeadline().dividedBy(2);
+
+  /** Who waits for what a run comes to; who sends a signal does not call again. */
+  private enum Waits {
+    NOBODY,
+    SENDER,
+    CLIENT
+  }
 
   private final World world;
   private final Flow<S> flow;
@@ -221,13 +232,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (input instanceof Input.Cancel) {
       hanging.clear();
     }
-    Outcome settled = settle();
-    if (!(input instanceof Input.Signal || settled instanceof Outcome.Failure)
-        && program.unseen(state)) {
-      // After a crash the call is sent again, and joins the work.
-      by = BY_CALLER;
-      feed(new Input.Continue(Trees.of(), now.toEpochMilli()));
-      settled = settle();
+    Outcome settled = settle(input instanceof Input.Signal ? Waits.SENDER : Waits.CLIENT);
+    if (input instanceof Input.Cancel && state.status() == RunState.Status.CANCELLED) {
+      return called(what, OutcomeJson.cancelled());
     }
     boolean open = repeats && program.open(state) != null;
     return called(what, open ? program.now(state) : settled);
@@ -242,7 +249,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     Instant end = now.plus(time);
     for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
       elapse();
-      resultsIn(OutcomeJson.body(settle()));
+      resultsIn(OutcomeJson.body(settle(Waits.NOBODY)));
     }
     now = end;
     return this;
@@ -285,7 +292,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     if (stranded == null) {
       recover();
     }
-    return resultsIn(OutcomeJson.body(stranded == null ? settle() : stranded));
+    return resultsIn(OutcomeJson.body(stranded == null ? settle(Waits.NOBODY) : stranded));
   }
 
   private void recover() {
@@ -407,21 +414,19 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   @Override
-  boolean cancelled() {
-    return state.status() == RunState.Status.CANCELLED;
-  }
-
-  @Override
   @Nullable Throwable thrown() {
     return thrown;
   }
 
   // --- the shell ------------------------------------------------------------------------------
 
-  private void feed(Input input) {
+  /** Returns whether the input is accepted. */
+  private boolean feed(Input input) {
     if (threw(program.accept(state, input)) instanceof Program.Accepted<RunState, Event> accepted) {
       happen(accepted.events());
+      return true;
     }
+    return false;
   }
 
   private Program.Acceptance<RunState, Event> threw(
@@ -457,7 +462,8 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
-  private Outcome settle() {
+  private Outcome settle(Waits who) {
+    Duration patience = Settings.DEFAULT.callDeadline();
     while (true) {
       Program.Next<StepEffect> next = program.next(state);
       Optional<StepEffect> work = wanted(next).stream().filter(this::toBePerformed).findFirst();
@@ -468,11 +474,22 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
           write();
         }
         perform(work.get());
-      } else if (!(next instanceof Program.Perform<StepEffect>)) {
+      } else if (next instanceof Program.Finish<StepEffect> finish) {
         write();
-        return next instanceof Program.Pause<StepEffect> pause
-            ? pause.outcome()
-            : ((Program.Finish<StepEffect>) next).outcome();
+        return finish.outcome();
+      } else if (next instanceof Program.Pause<StepEffect> pause) {
+        Duration held = held(who, pause);
+        if (held != null) {
+          write();
+          patience = patience.minus(held);
+          if (patience.isNegative()) {
+            return stillWorking();
+          }
+          elapse();
+        } else if (!continuesAlone(who, pause)) {
+          write();
+          return pause.outcome();
+        }
       } else if (manualTime) {
         feed(new Input.Unattended(now.toEpochMilli()));
         write();
@@ -482,6 +499,29 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
         elapse();
       }
     }
+  }
+
+  /** How long a call waits for the end of a pause; null if it gets that as its reply. */
+  private @Nullable Duration held(Waits who, Program.Pause<StepEffect> pause) {
+    Long until = pause.until();
+    if (until == null || who == Waits.NOBODY || manualTime) {
+      return null;
+    }
+    Duration left = Duration.between(now, Instant.ofEpochMilli(until));
+    return left.compareTo(LONGEST_HELD) < 0 ? left : null;
+  }
+
+  private boolean continuesAlone(Waits who, Program.Pause<StepEffect> pause) {
+    boolean callsAgain = who == Waits.CLIENT;
+    Input alone =
+        unjournaled.isEmpty()
+            ? null
+            : program.continuesAlone(state, pause.outcome(), callsAgain, now.toEpochMilli());
+    if (alone == null) {
+      return false;
+    }
+    by = callsAgain ? BY_CALLER : by;
+    return feed(alone);
   }
 
   /** As on a host, what a call waits for has that as its cause, and an entry its first one. */

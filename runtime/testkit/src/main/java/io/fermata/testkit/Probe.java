@@ -212,7 +212,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** The call cancelled the run. */
   public P cancels() {
-    return check(body != null && cancelled(), "the run to be cancelled");
+    return check(cancelled(), "the run to be cancelled");
   }
 
   /** A validator rejected the answer to a field, with this message. */
@@ -296,13 +296,15 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
   /** What happened, for the message of a failed expectation. */
   abstract List<String> history();
 
-  abstract boolean cancelled();
-
   /** What the author's code last threw in the last call; null if nothing is known of it. */
   abstract @Nullable Throwable thrown();
 
   boolean completed() {
     return hasStatus("complete") && !cancelled();
+  }
+
+  private boolean cancelled() {
+    return at("cancelled").asBoolean();
   }
 
   P called(String call, ObjectNode next) {

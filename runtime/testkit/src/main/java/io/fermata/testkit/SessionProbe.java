@@ -550,11 +550,6 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     return thrown;
   }
 
-  @Override
-  boolean cancelled() {
-    return reply != null && reply.structured().path("cancelled").asBoolean();
-  }
-
   private static ObjectNode arguments(String action, Object... updates) {
     ObjectNode arguments = Json.object().put("action", action);
     if (updates.length > 0) {

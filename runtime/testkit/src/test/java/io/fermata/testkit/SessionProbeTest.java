@@ -2,6 +2,7 @@ package io.fermata.testkit;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.lt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,6 +11,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.DataKeys;
@@ -152,6 +154,48 @@ class SessionProbeTest {
       engine.answer("side", "rice");
       assertThat(host.answer("side", "rice").body()).isEqualTo(answered(host, engine));
     }
+  }
+
+  @Test
+  void bothProbesHoldACallUntilAShortPauseEnds() {
+    Flow<Order> brief = sleeping(Duration.ofMillis(50), 1);
+    FlowProbe<Order> engine = FlowProbe.of(brief).start("is hungry").completes();
+    try (SessionProbe host = SessionProbe.of(brief)) {
+      assertThat(host.start("is hungry").body()).isEqualTo(answered(host, engine));
+    }
+  }
+
+  @Test
+  void bothProbesEndARunThatEntersManyNodesWhileNobodyCalls() {
+    Flow<Order> winter = sleeping(Duration.ofDays(1), Limits.DEFAULT.visitsPerCall() + 50);
+    FlowProbe<Order> engine = FlowProbe.of(winter).start("is hungry").waitsFor("time");
+    engine.passTime(Duration.ofDays(2)).completes().replayed();
+    try (SessionProbe host = SessionProbe.of(winter).manualTime()) {
+      host.start("is hungry").waitsFor("time").passTime(Duration.ofDays(2)).again();
+      assertThat(host.body()).isEqualTo(answered(host, engine));
+    }
+  }
+
+  @Test
+  void bothProbesJudgeTheBodyOfTheCallThatCancels() {
+    FlowProbe<Order> engine = FlowProbe.of(order).start("is hungry").cancel().cancels();
+    try (SessionProbe host = SessionProbe.of(order)) {
+      host.start("is hungry").cancel().cancels();
+      assertThat(host.body()).isEqualTo(answered(host, engine));
+    }
+  }
+
+  /** A flow that sleeps, and then enters a node so many times. */
+  private static Flow<Order> sleeping(Duration time, int visits) {
+    return Flow.of("order", Order.class)
+        .description("Orders a dish.")
+        .sleep("sleep", time)
+        .computes("count", "price", o -> o.price() == null ? 1 : o.price() + 1)
+        .edge(START, "sleep")
+        .edge("sleep", "count")
+        .decide("count", d -> d.when("more", lt("price", visits)).to("count").otherwise(END))
+        .result(o -> o)
+        .compile();
   }
 
   /** The engine knows no session. */

@@ -16,6 +16,7 @@ import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Violation;
 import java.time.Duration;
@@ -204,6 +205,22 @@ public final class FlowProgram<S extends Record>
     StepEffect expiry = expiry(state);
     List<StepEffect> timers = expiry == null ? effects : RunState.plus(effects, expiry);
     return new Pause<>(pauses.pause(state), timers, pauses.until(state));
+  }
+
+  /**
+   * What a run continues with by itself that has paused; null if it waits. One that stopped at the
+   * visit limit of a call continues where nobody will call again. A caller who joined the work is
+   * the first to see its outcome.
+   *
+   * @param callsAgain whether a caller waits who will call again where the run stops
+   */
+  public @Nullable Input continuesAlone(
+      RunState state, Outcome outcome, boolean callsAgain, long at) {
+    boolean continues =
+        outcome instanceof Outcome.Failure failure
+            ? !callsAgain && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName())
+            : callsAgain && unseen(state);
+    return continues ? new Input.Continue(Json.object(), at) : null;
   }
 
   /** Whether a call without updates might pass what is open, and no caller has got that yet. */

@@ -39,6 +39,11 @@ public final class OutcomeJson {
     return body;
   }
 
+  /** The body of the reply to the call that cancelled a run. */
+  public static ObjectNode cancelled() {
+    return body(new Outcome.Complete(null, "The run was cancelled.")).put("cancelled", true);
+  }
+
   private static String status(Outcome outcome) {
     if (outcome instanceof Outcome.Interrupt) {
       return "interrupt";

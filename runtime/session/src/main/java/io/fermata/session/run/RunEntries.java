@@ -135,7 +135,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
   }
 
   private static ObjectNode body(Situation<RunState, Event> at, Outcome outcome) {
-    return cancels(at) ? RunReplies.cancelled() : OutcomeJson.body(outcome);
+    return cancels(at) ? OutcomeJson.cancelled() : OutcomeJson.body(outcome);
   }
 
   /** Whether the call being driven has cancelled the run. */

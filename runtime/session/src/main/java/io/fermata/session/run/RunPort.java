@@ -464,24 +464,14 @@ public final class RunPort
     return program(at.ahead()) == null ? null : new Input.Unattended(at.now());
   }
 
-  /**
-   * A run that stopped at the visit limit of a call continues by itself without a caller. A caller
-   * who joined the work is the first to see its outcome.
-   */
   @Override
   public @Nullable Input continuesAlone(Situation<RunState, Event> at, Outcome outcome) {
     Waiting current = at.current();
-    boolean alone = current == null || !current.callsAgain();
-    boolean continues =
-        outcome instanceof Outcome.Failure failure
-            ? alone && failure.code().equals(ErrorCode.VISIT_LIMIT.wireName())
-            : !alone && unseen(at.ahead());
-    return continues ? new Input.Continue(Json.object(), at.now()) : null;
-  }
-
-  private boolean unseen(RunState run) {
-    FlowProgram<?> program = program(run);
-    return program != null && program.unseen(run);
+    boolean callsAgain = current != null && current.callsAgain();
+    FlowProgram<?> program = program(at.ahead());
+    return program == null
+        ? null
+        : program.continuesAlone(at.ahead(), outcome, callsAgain, at.now());
   }
 
   @Override

@@ -193,12 +193,7 @@ public record RunReplies(String flow, FlowCatalog catalog) {
 
   /** The reply for a cancelled or replaced run. */
   RunReply cancelled(RunState run, long seq) {
-    return of(cancelled(), run, List.of(), seq);
-  }
-
-  static ObjectNode cancelled() {
-    return OutcomeJson.body(new Outcome.Complete(null, "The run was cancelled."))
-        .put("cancelled", true);
+    return of(OutcomeJson.cancelled(), run, List.of(), seq);
   }
 
   /** A copy of the reply with the status of the task. */
