@@ -410,6 +410,10 @@ public final class ThreadPort
 
   @Override
   public @Nullable String failure(ThreadEffect effect, ThreadInput.Result result) {
+    return failure(result);
+  }
+
+  private static @Nullable String failure(ThreadInput.Result result) {
     if (result instanceof ThreadInput.Unanswered unanswered) {
       return unanswered.reason();
     } else if (result instanceof ThreadInput.Summed summed && summed.summary() == null) {
@@ -468,7 +472,7 @@ public final class ThreadPort
 
     @Override
     public String described(ThreadInput.Result result) {
-      return result instanceof ThreadInput.Failed ? Activity.End.FAILED : Activity.End.OK;
+      return failure(result) == null ? Activity.End.OK : Activity.End.FAILED;
     }
 
     @Override

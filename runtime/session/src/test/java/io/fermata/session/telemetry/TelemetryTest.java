@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Compaction;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
 import io.fermata.flow.action.Action;
@@ -180,6 +181,41 @@ class TelemetryTest {
     }
   }
 
+  private static void greet(Fermata host, String agent) throws Exception {
+    ObjectNode send = Json.object().put("action", "send").put("message", "Good morning?");
+    host.call(new ToolCall(agent, "ann", send, Json.object(), null))
+        .toCompletableFuture()
+        .get(60, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void aStepWhoseModelDoesNotAnswerHasFailed() throws Exception {
+    Model silent =
+        ScriptedModels.answering(
+            messages -> {
+              throw new IllegalStateException("away");
+            });
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", silent.attempts(1)));
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(desk)
+            .telemetry(Spans.of(sdk))
+            .telemetry(Meters.of(registry))
+            .start()) {
+      greet(host, "desk");
+
+      assertThat(span("desk step").getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
+      assertThat(registry.find("fermata.effects").tags("flow", "desk", "node", "step").timers())
+          .singleElement()
+          .satisfies(
+              timer -> {
+                assertThat(timer.getId().getTag("status")).isEqualTo("failed");
+                assertThat(timer.count()).isEqualTo(1);
+              });
+    }
+  }
+
   @Test
   void eachReplyOfAModelIsReportedOnceItIsJournaled() throws Exception {
     Agent desk = Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")));
@@ -193,10 +229,7 @@ class TelemetryTest {
         };
     try (Fermata host =
         Fermata.host().store(Store.memory()).agent(desk).telemetry(counting).start()) {
-      ObjectNode send = Json.object().put("action", "send").put("message", "Good morning?");
-      host.call(new ToolCall("desk", "ann", send, Json.object(), null))
-          .toCompletableFuture()
-          .get(60, TimeUnit.SECONDS);
+      greet(host, "desk");
 
       assertThat(replied).containsExactly("desk");
     }
