@@ -35,10 +35,15 @@ final class RunChanges {
     }
     for (Event event : events.subList(first, events.size())) {
       RunChange change = CHANGES.get(event.getClass());
-      if (change != null) {
+      if (change != null && !holds(event)) {
         telemetry.changed(flow, change, code(event));
       }
     }
+  }
+
+  /** A step that is held because another one failed has not stopped its run. */
+  private static boolean holds(Event event) {
+    return event instanceof Event.Stopped stopped && stopped.code() == ErrorCode.BRANCH_CANCELLED;
   }
 
   private static @Nullable ErrorCode code(Event event) {

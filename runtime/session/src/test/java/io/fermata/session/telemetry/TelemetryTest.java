@@ -11,6 +11,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
+import io.fermata.flow.ForEach;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StepException;
@@ -41,6 +42,7 @@ import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -48,6 +50,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -395,6 +398,52 @@ class TelemetryTest {
       awaitThat(() -> stopped("outcome_unknown") == 1);
       assertThat(next.awake()).isNotNull();
       assertThat(registry.find("fermata.calls").timers()).isEmpty();
+    }
+  }
+
+  record Item(String name) {}
+
+  record Basket(@Computed List<String> done) {}
+
+  @Test
+  void aFailedItemThatHoldsTheOthersStopsItsRunOnce() throws Exception {
+    Flow<Item> item =
+        Flow.of("item", Item.class)
+            .description("Packs an item.")
+            .actAsync(
+                "pack",
+                run ->
+                    run.state().name().equals("item 0")
+                        ? CompletableFuture.failedFuture(new StepException("It is broken."))
+                        : new CompletableFuture<>())
+            .edge(START, "pack")
+            .edge("pack", END)
+            .result(Item::name)
+            .compile();
+    Flow<Basket> basket =
+        Flow.of("order", Basket.class)
+            .description("Packs a basket.")
+            .forEach(
+                "each",
+                item,
+                (ForEach<Basket, String> o) ->
+                    o.items(state -> IntStream.range(0, 12).mapToObj(i -> "item " + i).toList())
+                        .input((state, name) -> Map.of("name", name))
+                        .atMost(12)
+                        .into("done")
+                        .failFast())
+            .edge(START, "each")
+            .edge("each", END)
+            .compile();
+    try (Fermata host = host(Store.memory(), basket)) {
+      ObjectNode begin = Json.object().put("action", "start").put("intent", "is hungry");
+      assertThat(call(host, "", begin).structured().path("code").asText()).isEqualTo("step_failed");
+
+      assertThat(
+              registry.find("fermata.runs").tag("change", "stopped").counters().stream()
+                  .mapToDouble(Counter::count)
+                  .sum())
+          .isEqualTo(1);
     }
   }
 
