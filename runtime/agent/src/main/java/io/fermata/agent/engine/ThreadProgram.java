@@ -672,6 +672,17 @@ public final class ThreadProgram
 
   // --- performing ------------------------------------------------------------------------------
 
+  /** The name of the agent whose effect it is: after a handoff not always the one that acts. */
+  public String agentOf(ThreadState state, ThreadEffect effect) {
+    StepFrame frame = state.frameOf(effect.id());
+    ScheduledEffect scheduled = state.effects().get(effect.id());
+    return switch (effect.kind()) {
+      case CALL, LOOK, STORE -> frame == null ? state.agent() : agents.of(state, frame).name();
+      case DEFERRED -> scheduled == null ? state.agent() : scheduled.agent();
+      default -> state.agent();
+    };
+  }
+
   @Override
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {

@@ -1041,8 +1041,14 @@ class CallsTest {
                     Handoff.to("billing", "Invoices").as("to_billing"))),
             Agent.aiHuman("billing", Prompt.of("billing", billing.model())));
 
-    talk.say("Go").say("Billing, please").approve("s1.0").run();
+    talk.say("Go").say("Billing, please").approve("s1.0");
 
+    assertThat(talk.state().agent()).isEqualTo("billing");
+    assertThat(talk.ready())
+        .singleElement()
+        .satisfies(
+            call -> assertThat(talk.program().agentOf(talk.state(), call)).isEqualTo("desk"));
+    talk.run();
     assertThat(ran).containsExactly("one");
     assertThat(talk.last().content()).isEqualTo("It is done.");
   }

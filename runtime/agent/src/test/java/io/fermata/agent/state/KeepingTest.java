@@ -309,6 +309,9 @@ class KeepingTest {
             .crash()
             .run();
 
+    assertThat(talk.wanted())
+        .extracting(effect -> talk.program().agentOf(talk.state(), effect))
+        .containsExactly("desk");
     talk.pass(Duration.ofDays(3));
 
     assertThat(seen).containsExactly("desk");

@@ -356,8 +356,7 @@ public final class ThreadPort
     for (Entry<ThreadEvent> entry :
         entries.subList(Math.max(0, entries.size() - 1), entries.size())) {
       subscriptions.persisted(session.entityId(), entry, ahead.deleted());
-      SourceResults known = before.program().sourceResults();
-      entry.events().forEach(event -> report(event, known));
+      entry.events().forEach(event -> report(event, before.program()));
     }
     lookAgain(ahead);
     if (entries.stream().anyMatch(entry -> !entry.events().isEmpty()) || creates) {
@@ -376,24 +375,22 @@ public final class ThreadPort
     }
   }
 
-  /**
-   * @param known what a fork took from its source, where it was counted
-   */
-  private void report(ThreadEvent event, SourceResults known) {
+  /** What a fork took from its source was counted there. */
+  private void report(ThreadEvent event, ThreadState before) {
+    SourceResults known = before.sourceResults();
     if (event instanceof ThreadEvent.StepEnded ended) {
       if (known.reply(ended.log().id(), ended.log().asked()) == null) {
-        modelReplied(ended.log().model(), ended.log().usage());
+        modelReplied(before, ended.log().model(), ended.log().usage());
       }
     } else if (event instanceof ThreadEvent.Compacted compacted
         && compacted.model() != null
         && !known.has(compacted)) {
-      modelReplied(compacted.model(), compacted.usage());
+      modelReplied(before, compacted.model(), compacted.usage());
     }
   }
 
-  private void modelReplied(String model, Usage usage) {
-    String agent = ThreadKey.ofEntity(session.entityId()).agent();
-    host.telemetry().modelReplied(agent, model, usage);
+  private void modelReplied(ThreadState asking, String model, Usage usage) {
+    host.telemetry().modelReplied(asking.agent(), model, usage);
   }
 
   // --- effects --------------------------------------------------------------------------------
@@ -439,13 +436,12 @@ public final class ThreadPort
       Situation<ThreadState, ThreadEvent> at,
       TraceContext cause) {
     Outside outside = host.threading().outside().apply(at.ahead().threadId());
-    return new TurnPerformer(running, at.ahead(), outside, session.entityId(), cause);
+    return new TurnPerformer(program, at.ahead(), outside, session.entityId(), cause);
   }
 
   /** Performs the effects of a thread in one of its states. */
   private record TurnPerformer(
-      Program<ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside>
-          program,
+      ThreadProgram program,
       ThreadState state,
       Outside outside,
       String entityId,
@@ -465,7 +461,7 @@ public final class ThreadPort
     @Override
     public Telemetry.Effect described(ThreadEffect effect) {
       String kind = effect.kind().name().toLowerCase(Locale.ROOT);
-      String agent = ThreadKey.ofEntity(entityId).agent();
+      String agent = program.agentOf(state, effect);
       return new Telemetry.Effect(
           Telemetry.Kind.AGENT, agent, 0, state.threadId(), kind, kind, effect.attempt(), cause);
     }

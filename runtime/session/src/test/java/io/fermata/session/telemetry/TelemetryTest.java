@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Compaction;
+import io.fermata.agent.Handoff;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.Usage;
@@ -216,6 +217,44 @@ class TelemetryTest {
                 assertThat(timer.getId().getTag("status")).isEqualTo("failed");
                 assertThat(timer.count()).isEqualTo(1);
               });
+    }
+  }
+
+  @Test
+  void afterAHandoffRepliesAndEffectsAreThoseOfTheAgentThatActs() throws Exception {
+    Model delegating = ScriptedModels.calling("billing", "{}", text -> text);
+    Agent triage =
+        Agent.aiHuman(
+            "triage", Prompt.of("t", delegating).tools(Handoff.to("billing", "For bills.")));
+    Agent billing = Agent.aiHuman("billing", Prompt.of("b", ScriptedModels.saying("It is paid.")));
+    List<String> replied = new CopyOnWriteArrayList<>();
+    List<String> stepped = new CopyOnWriteArrayList<>();
+    Telemetry naming =
+        new Telemetry() {
+          @Override
+          public void modelReplied(String agent, String model, Usage usage) {
+            replied.add(agent);
+          }
+
+          @Override
+          public Activity performing(Effect effect) {
+            if (effect.step().equals("step")) {
+              stepped.add(effect.name());
+            }
+            return Activity.NONE;
+          }
+        };
+    try (Fermata host =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(triage)
+            .agent(billing)
+            .telemetry(naming)
+            .start()) {
+      greet(host, "triage");
+
+      assertThat(replied).containsExactly("triage", "billing");
+      assertThat(stepped).containsExactly("triage", "billing");
     }
   }
 
