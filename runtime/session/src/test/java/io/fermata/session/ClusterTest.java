@@ -24,6 +24,7 @@ import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.observe.Telemetry;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -32,6 +33,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -61,6 +66,46 @@ class ClusterTest extends ClusterOfHosts {
           sleeper.call("start");
           return hosts.stream().allMatch(host -> host.awake().toCompletableFuture().join() > 0);
         });
+  }
+
+  @Test
+  void aCallOfAnotherHostsSessionIsInFlightOnce() throws InterruptedException {
+    CountDownLatch held = new CountDownLatch(10);
+    Flow<Book> holding =
+        Flow.of("book", Book.class)
+            .description("Holds its calls.")
+            .actAsync(
+                "hold",
+                run -> {
+                  held.countDown();
+                  return new CompletableFuture<>();
+                })
+            .edge(START, "hold")
+            .edge("hold", END)
+            .compile();
+    List<Telemetry.Gauges> gauges = new CopyOnWriteArrayList<>();
+    Telemetry gauging =
+        new Telemetry() {
+          @Override
+          public void opened(Gauged opened) {
+            if (opened instanceof Telemetry.Gauges ofHost) {
+              gauges.add(ofHost);
+            }
+          }
+        };
+    IntStream.range(0, 2).forEach(i -> host(builder -> builder.flow(holding).telemetry(gauging)));
+    eventually(
+        () ->
+            hosts.stream()
+                .allMatch(host -> host.cluster().orElseThrow().shards() == Shard.COUNT / 2));
+    List<CompletionStage<ToolReply>> calls = new ArrayList<>();
+    for (int i = 0; i < 10; i++) {
+      calls.add(new Client("book").sent(hosts.get(0), "start"));
+    }
+    assertThat(held.await(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(calls).allSatisfy(call -> assertThat(call.toCompletableFuture()).isNotDone());
+    assertThat(gauges.stream().mapToInt(Telemetry.Gauges::callsInFlight).sum())
+        .isEqualTo(calls.size());
   }
 
   @Test

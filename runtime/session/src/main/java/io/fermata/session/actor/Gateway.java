@@ -36,7 +36,6 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -123,7 +122,6 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** The ids of the calls in flight of each session that has any, in their order. */
   private final Map<String, List<Long>> pendingInSession = new ConcurrentHashMap<>();
 
-  private final AtomicInteger inFlight = new AtomicInteger();
   private final AtomicLong lastId = new AtomicLong();
   private final AtomicBoolean asleep = new AtomicBoolean();
   private volatile @Nullable CompletableFuture<Void> draining;
@@ -161,6 +159,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     this.handles = handles;
     this.replies = replies;
     this.gauges = gauges;
+    gauges.callsInFlight(this::calledHere);
   }
 
   /** Sends calls to the sessions of an actor system from now on. */
@@ -401,8 +400,13 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return entityId != null && isCrowded(entityId) ? HostError.BUSY : null;
   }
 
+  /** The calls in flight without those that other hosts have sent, which count them. */
+  private int calledHere() {
+    return (int) pending.values().stream().filter(call -> !call.received).count();
+  }
+
   private boolean isFull() {
-    return inFlight.get() >= settings.callsInFlight();
+    return pending.size() >= settings.callsInFlight();
   }
 
   private static boolean isFromOutside(Entry.Origin origin) {
@@ -446,7 +450,6 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     waiting.sent = gauges.congestion().now();
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);
     pending.put(command.id(), waiting);
-    gauges.callsInFlight(inFlight.incrementAndGet());
     // Read once the call is known: what ends the host replies to it, or this does.
     HostError refusal = ended;
     if (refusal == null && placement.awaitsOthers(waiting.entityId)) {
@@ -497,7 +500,6 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     Pending call = pending.remove(id);
     if (call != null) {
       pendingInSession.computeIfPresent(call.entityId, (entity, ids) -> without(ids, id));
-      gauges.callsInFlight(inFlight.decrementAndGet());
       // The caller's callbacks must not block the session.
       replies.execute(() -> call.reply.complete(reply));
       finishDraining();

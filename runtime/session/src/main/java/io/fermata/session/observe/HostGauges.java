@@ -4,6 +4,7 @@ import io.fermata.persistence.spi.StorePool;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
 /** The load of a host, as reported by its actors. */
@@ -12,7 +13,7 @@ public final class HostGauges implements Telemetry.Gauges {
   private final Congestion congestion;
   private final AtomicInteger waking = new AtomicInteger();
   private volatile int awake;
-  private volatile int callsInFlight;
+  private volatile IntSupplier callsInFlight = () -> 0;
   private volatile int due;
   private volatile int schedules;
   private volatile Duration timerLag = Duration.ZERO;
@@ -39,7 +40,7 @@ public final class HostGauges implements Telemetry.Gauges {
 
   @Override
   public int callsInFlight() {
-    return callsInFlight;
+    return callsInFlight.getAsInt();
   }
 
   @Override
@@ -84,8 +85,8 @@ public final class HostGauges implements Telemetry.Gauges {
     awake = sessions;
   }
 
-  public void callsInFlight(int calls) {
-    callsInFlight = calls;
+  public void callsInFlight(IntSupplier current) {
+    callsInFlight = current;
   }
 
   public void wakes() {

@@ -90,7 +90,7 @@ public interface Telemetry {
     /** Sessions that are reading their journals. */
     int waking();
 
-    /** Calls in flight. */
+    /** Calls in flight; a call that another host has sent is counted there alone. */
     int callsInFlight();
 
     /** Sessions whose timers are due soon. */

@@ -38,6 +38,7 @@ final class GatewayTest {
 
   private final AtomicLong now = new AtomicLong();
   private final Congestion congestion = new Congestion(Duration.ofSeconds(5), now::get);
+  private final HostGauges gauges = new HostGauges(List.of(), congestion);
 
   private final Gateway gateway =
       new Gateway(
@@ -45,7 +46,7 @@ final class GatewayTest {
           System::nanoTime,
           new Handles(new byte[32]),
           Runnable::run,
-          new HostGauges(List.of(), congestion),
+          gauges,
           flow -> SecretFields.NONE,
           Placement.SINGLE,
           Gateway.Carrier.DIRECT);
@@ -111,6 +112,17 @@ final class GatewayTest {
     assertThat(congestion.isCongested()).as("it was reached before").isFalse();
   }
 
+  @Test
+  void aCallIsInFlightOnTheHostThatItsCallerCalledAlone() {
+    call(run("a", 1));
+    List<String> codes = new ArrayList<>();
+    receive(1, Entry.Origin.caller("ann"), otherHost(codes), true);
+    assertThat(gauges.callsInFlight()).isEqualTo(1);
+    gateway.end(HostError.MOVED);
+    assertThat(codes).as("it was in flight here, too").containsExactly("moved");
+    assertThat(gauges.callsInFlight()).isZero();
+  }
+
   private void congest() {
     for (int i = 0; i < 5; i++) {
       congestion.appended(Duration.ofSeconds(6).toNanos());
@@ -152,22 +164,26 @@ final class GatewayTest {
   void aCongestedHostRefusesWhatBeginsForAnotherHostToo() {
     congest();
     List<String> codes = new ArrayList<>();
-    SessionCommand.ReplyTo other =
-        new SessionCommand.ReplyTo() {
-          @Override
-          public void reply(long id, SessionReply reply) {
-            codes.add(((RunReply) reply).body().path("code").asText());
-          }
-
-          @Override
-          public void progress(long id, ToolProgress progress) {}
-        };
+    SessionCommand.ReplyTo other = otherHost(codes);
     receive(1, Entry.Origin.caller("ann"), other, true);
     assertThat(codes).as("it was admitted where it was received").isEmpty();
     receive(2, Entry.Origin.HOST, other, false);
     assertThat(codes).isEmpty();
     receive(3, Entry.Origin.caller("ann"), other, false);
     assertThat(codes).containsExactly("overloaded");
+  }
+
+  /** Another host, and the codes of the replies that it gets. */
+  private static SessionCommand.ReplyTo otherHost(List<String> codes) {
+    return new SessionCommand.ReplyTo() {
+      @Override
+      public void reply(long id, SessionReply reply) {
+        codes.add(((RunReply) reply).body().path("code").asText());
+      }
+
+      @Override
+      public void progress(long id, ToolProgress progress) {}
+    };
   }
 
   private void receive(
