@@ -1,5 +1,7 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static io.fermata.session.TestHost.code;
 import static io.fermata.session.TestHost.field;
 import static io.fermata.session.TestHost.got;
@@ -91,6 +93,33 @@ public class PromisesTest {
       client.start();
       assertThat(field(client.proceed("from", "Ulm"))).isEqualTo("to");
       assertThat(rows("select count(*) from event_journal")).isEqualTo(2);
+    }
+  }
+
+  /** Otherwise the session stays due, and its timer shows as late, for as long as it works. */
+  @Test
+  void aTimerIsOverInTheJournalBeforeTheIdempotentActionThatFollowsIt() throws Exception {
+    CompletableFuture<Long> journaled = new CompletableFuture<>();
+    Flow<Trip> flow =
+        Flow.of("trip", Trip.class)
+            .description("Rests.")
+            .sleep("rest", Duration.ofSeconds(1))
+            .actAsync(
+                "book",
+                run -> {
+                  journaled.complete(rows("select count(*) from event_journal"));
+                  return new CompletableFuture<>();
+                },
+                EffectOptions::idempotent)
+            .edge(START, "rest")
+            .edge("rest", "book")
+            .edge("book", END)
+            .compile();
+    try (TestHost host =
+        new TestHost(sqlite(), s -> s.callDeadline(Duration.ofMillis(200)), flow)) {
+      assertThat(status(host.client().start())).isEqualTo("waiting");
+      assertThat(rows("select count(*) from event_journal")).isEqualTo(1);
+      assertThat(journaled.get(60, TimeUnit.SECONDS)).isEqualTo(2);
     }
   }
 

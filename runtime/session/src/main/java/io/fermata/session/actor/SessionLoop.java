@@ -50,12 +50,9 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private boolean recovered;
 
   /**
-   * The number of the last entry that was read, which a host with other settings may have written.
+   * When the journal says that the session resumes; long ago if a snapshot replaced its entries.
    */
-  private long read;
-
-  /** When that entry says that the session resumes; at once if a snapshot replaced it. */
-  private Entry.@Nullable Wake wakeRead = Entry.Wake.NOW;
+  private Entry.@Nullable Wake journaledWake = Entry.Wake.at(0L);
 
   private boolean resultsUnjournaled;
   private boolean working;
@@ -265,7 +262,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
       return acknowledge(state, current, wanted, fresh);
     }
     boolean attended = working || current != null;
-    boolean runsAhead = attended && !resultsUnjournaled && canRunAhead(fresh);
+    boolean runsAhead =
+        attended && !resultsUnjournaled && !hasPassed(journaledWake) && canRunAhead(fresh);
     Written<E> written =
         unjournaled.isEmpty() || runsAhead
             ? new Written<>(List.of(), null)
@@ -462,9 +460,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   /** The state of the program after an entry of the journal. */
   @SuppressWarnings("ReferenceEquality") // the very entry that is being written
   S after(Entry<E> entry, SessionState<S> before) {
-    if (!recovered) {
-      wakeRead = entry.wake();
-    }
+    journaledWake = entry.wake();
     if (!recovered && published != null && entry.seq() > published) {
       unpublished = replay(entry, before);
     }
@@ -548,7 +544,9 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     recovered = true;
     published = null;
     seq = last;
-    read = last;
+    if (last == 0) {
+      journaledWake = null;
+    }
     ahead = state.program();
     working = port.works(ahead);
     port.recovered(state);
@@ -597,12 +595,12 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
    */
   EffectBuilder<Entry<E>, SessionState<S>> postpone(SessionState<S> state) {
     Program<S, I, E, F, R, W> program = port.program(ahead);
-    if (!idle() || seq != read || seq == 0 || program == null || port.lacks(ahead)) {
+    if (!idle() || !isDue(journaledWake) || program == null || port.lacks(ahead)) {
       return journal.none();
     }
     Program.Next<F> next = program.next(ahead);
     Entry.Wake wake = port.wake(next);
-    if (!isDue(wakeRead) || isDue(wake) || !(next instanceof Program.Pause<F>)) {
+    if (isDue(wake) || !(next instanceof Program.Pause<F>)) {
       return journal.none();
     }
     origin = Entry.Origin.HOST;
@@ -611,7 +609,12 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   }
 
   private boolean isDue(Entry.@Nullable Wake wake) {
-    return wake != null && (wake.at() == null || wake.at() <= host.now());
+    return Entry.Wake.NOW.equals(wake) || hasPassed(wake);
+  }
+
+  /** Whether the moment for which the journal has a timer is over; the timer shows as late then. */
+  private boolean hasPassed(Entry.@Nullable Wake wake) {
+    return wake != null && wake.at() != null && wake.at() <= host.now();
   }
 
   private List<F> wanted(Program.Next<F> next) {
