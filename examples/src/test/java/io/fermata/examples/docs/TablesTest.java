@@ -284,6 +284,7 @@ class TablesTest {
     meters.modelReplied("desk", "model", Usage.ZERO);
     meters.opened(ALONE);
     meters.scheduled("nightly", Start.STARTED);
+    meters.unreadable("damaged");
     Store store = Store.sqlite(directory.resolve("meters.db"));
     try (SessionProbe probe = quotes(store, host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {

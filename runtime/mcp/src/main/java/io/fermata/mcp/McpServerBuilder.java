@@ -25,6 +25,7 @@ import io.fermata.mcp.http.Connections;
 import io.fermata.mcp.http.Cors;
 import io.fermata.mcp.http.HttpLimits;
 import io.fermata.mcp.http.HttpRoute;
+import io.fermata.mcp.http.HttpRoutes;
 import io.fermata.mcp.http.HttpVerticle;
 import io.fermata.mcp.http.LegacyTransport;
 import io.fermata.mcp.http.OperationsEndpoints;
@@ -638,7 +639,7 @@ public final class McpServerBuilder {
     StreamQuota streams = new StreamQuota(maxStreams);
     OperationsEndpoints operations = new OperationsEndpoints(host, core.gate, metrics);
     LegacyTransport sessions = new LegacyHttp(core.legacy, connections);
-    List<HttpRoute> routes = routes(streams, core);
+    HttpRoutes routes = new HttpRoutes(routes(streams, core), core.gate, telemetry());
     AccessTokens tokens =
         oauth == null ? null : AccessTokens.of(oauth, core.scopes.challenge(), nanos);
     HttpVerticle.Access access =
@@ -660,7 +661,6 @@ public final class McpServerBuilder {
                       core.protocol,
                       sessions,
                       operations,
-                      core.gate,
                       routes,
                       access,
                       connections,

@@ -21,7 +21,8 @@ public interface HttpRoute {
   }
 
   /**
-   * Answers a request, in its context. The stage never fails; that of a stream ends as it begins.
+   * Answers a request, in its context; what the stage fails with becomes an {@link HttpError}. That
+   * of a stream ends as it begins.
    */
   CompletionStage<Response> answer(
       HttpServerRequest request, AuthenticatedCaller caller, byte[] body);

@@ -6,7 +6,6 @@ import io.fermata.mcp.access.Authenticator;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.access.OriginGuard;
 import io.fermata.mcp.dispatch.McpDispatcher;
-import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.Revision;
 import io.fermata.mcp.rpc.RpcException;
@@ -44,8 +43,7 @@ public final class HttpVerticle extends VerticleBase {
   private final McpDispatcher protocol;
   private final LegacyTransport legacy;
   private final OperationsEndpoints operations;
-  private final RequestGate gate;
-  private final List<HttpRoute> routes;
+  private final HttpRoutes routes;
   private final Access access;
   private final HttpLimits limits;
   private final Connections connections;
@@ -70,7 +68,6 @@ public final class HttpVerticle extends VerticleBase {
       @Nullable AccessLog log) {}
 
   /**
-   * @param routes the HTTP APIs besides MCP
    * @param connections those of all event loops
    * @param channels their channels
    */
@@ -78,8 +75,7 @@ public final class HttpVerticle extends VerticleBase {
       McpDispatcher protocol,
       LegacyTransport legacy,
       OperationsEndpoints operations,
-      RequestGate gate,
-      List<HttpRoute> routes,
+      HttpRoutes routes,
       Access access,
       HttpLimits limits,
       Connections connections,
@@ -88,7 +84,6 @@ public final class HttpVerticle extends VerticleBase {
     this.protocol = protocol;
     this.legacy = legacy;
     this.operations = operations;
-    this.gate = gate;
     this.routes = routes;
     this.access = access;
     this.limits = limits;
@@ -191,7 +186,7 @@ public final class HttpVerticle extends VerticleBase {
   }
 
   private void serve(HttpServerRequest request) {
-    HttpRoute route = route(request);
+    HttpRoute route = routes.at(request.path());
     boolean operators = operations.servesOperators(request.path());
     Function<RpcException, Response> refusing = refusing(request);
     OpenConnection connection = open.get(request.connection());
@@ -256,18 +251,9 @@ public final class HttpVerticle extends VerticleBase {
     return route != null ? AccessLog.path(route, path) : served ? path : null;
   }
 
-  private @Nullable HttpRoute route(HttpServerRequest request) {
-    for (HttpRoute route : routes) {
-      if (route.serves(request.path())) {
-        return route;
-      }
-    }
-    return null;
-  }
-
   private String served() {
     StringBuilder served = new StringBuilder(PATH + " (MCP)");
-    routes.forEach(route -> served.append(", ").append(route.path()));
+    routes.all().forEach(route -> served.append(", ").append(route.path()));
     return served.append(", ").append(operations.paths()).append('.').toString();
   }
 
@@ -283,19 +269,6 @@ public final class HttpVerticle extends VerticleBase {
       RequestExchange.refuse(
           request, RpcException.http(405, "This resource is read-only: use GET."), refusing);
     }
-  }
-
-  /** Counts the request in flight, as calls are, so that it is answered before the server ends. */
-  private CompletionStage<Response> inside(
-      HttpRoute route, HttpServerRequest request, AuthenticatedCaller caller, byte[] body) {
-    try {
-      gate.enter();
-    } catch (RpcException closed) {
-      return CompletableFuture.completedFuture(HttpError.answer(HttpError.shuttingDown()));
-    }
-    return gate.orIfCutOff(route.answer(request, caller, body))
-        .exceptionally(HttpError::answer)
-        .whenComplete((answer, never) -> gate.leave());
   }
 
   private void admit(
@@ -358,7 +331,7 @@ public final class HttpVerticle extends VerticleBase {
           arriving,
           body -> {
             arrived(request);
-            return inside(route, request, caller, body);
+            return routes.answer(route, request, caller, body);
           },
           refusing);
     } else {

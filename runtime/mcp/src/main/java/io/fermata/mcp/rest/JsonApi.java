@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
-import io.fermata.mcp.http.HttpError;
 import io.fermata.mcp.http.HttpRoute;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
@@ -41,15 +40,13 @@ abstract class JsonApi implements HttpRoute {
       HttpServerRequest http, AuthenticatedCaller caller, byte[] body) {
     try {
       ApiRequest request = ApiRequest.of(http, path, caller, body);
-      return quotas
-          .during(caller.principal(), () -> route(request))
-          .exceptionally(HttpError::answer);
+      return quotas.during(caller.principal(), () -> route(request));
     } catch (RuntimeException e) {
-      return CompletableFuture.completedFuture(HttpError.answer(e));
+      return CompletableFuture.failedFuture(e);
     }
   }
 
-  /** The answer; whatever it throws or fails with becomes an {@link HttpError}. */
+  /** The answer; whatever it throws fails the request. */
   abstract CompletionStage<Response> route(ApiRequest request);
 
   static Response erased(Erased erased) {

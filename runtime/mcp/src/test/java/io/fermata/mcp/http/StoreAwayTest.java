@@ -20,6 +20,9 @@ import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
+import io.fermata.session.telemetry.Meters;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Map;
@@ -96,6 +99,41 @@ class StoreAwayTest {
         assertThat(said.raw().headers().firstValue("retry-after")).as(path).isPresent();
       }
     }
+  }
+
+  @Test
+  void requestsAboutThreadsAndRunsAreCountedAsCallsByTheirCode() throws Exception {
+    AtomicBoolean away = new AtomicBoolean();
+    Store store =
+        AlteredStore.of(
+            Store.memory(),
+            request -> away.get() && request.isAsync() ? AlteredStore.away() : request.ask());
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    try (Fermata host =
+            Fermata.host().store(store).agent(DESK).telemetry(Meters.of(registry)).start();
+        McpServer server =
+            McpServer.serving(host).threads(host.threads()).runs(host.runs()).port(0).start()) {
+      Wired.Said created = new Wired(server).sendTo("/threads", "{\"agent\":\"desk\"}");
+      String thread = created.raw().headers().firstValue("Location").orElseThrow();
+      away.set(true);
+      new Wired(server).method("GET").sendTo(thread + "/messages");
+      new Wired(server).method("GET").sendTo("/runs");
+      new Wired(server).method("GET").sendTo("/runs/order");
+
+      assertThat(calls(registry))
+          .containsExactlyInAnyOrder(
+              "/threads ok none",
+              "/threads error store_unavailable",
+              "/runs error store_unavailable",
+              "/runs error not_found");
+    }
+  }
+
+  private static List<String> calls(SimpleMeterRegistry registry) {
+    return registry.find("fermata.calls").tag("kind", "http").timers().stream()
+        .map(Timer::getId)
+        .map(id -> id.getTag("tool") + " " + id.getTag("status") + " " + id.getTag("code"))
+        .toList();
   }
 
   @Test

@@ -494,6 +494,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     EncryptionException unreadable = encryption.unreadable();
     if (unreadable != null) {
       handle.log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
+      host.telemetry().unreadable(unreadable.code());
       return;
     }
     host.lostSessions().takenOver(entityId);
@@ -522,6 +523,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void leave(Exception because, Outcome.Failure why) {
     String reason = String.valueOf(because.getMessage());
+    host.telemetry().unreadable(why.code());
     region.tell(new SessionRegion.Unreadable(entityId, context.getSelf(), why, reason));
   }
 

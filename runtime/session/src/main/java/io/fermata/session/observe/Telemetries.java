@@ -85,6 +85,11 @@ public final class Telemetries implements Telemetry {
   }
 
   @Override
+  public void unreadable(String code) {
+    notify(each -> each.unreadable(code));
+  }
+
+  @Override
   public void requested(String method, String outcome, long nanos) {
     notify(each -> each.requested(method, outcome, nanos));
   }

@@ -26,7 +26,7 @@ public interface Telemetry {
     return Telemetries.of(List.of(all));
   }
 
-  /** A tool is called: a flow, an agent or a plain one. */
+  /** A tool is called, or a server answers a request about threads or runs. */
   default Activity called(Call call) {
     return Activity.NONE;
   }
@@ -51,6 +51,13 @@ public interface Telemetry {
 
   /** A session woke up and has read its journal. */
   default void woke(long nanos) {}
+
+  /**
+   * A session could not be read: when it was called, or due.
+   *
+   * @param code why, such as {@code damaged}; not for an outage of the store, which passes
+   */
+  default void unreadable(String code) {}
 
   /**
    * A client's request got its response.
@@ -174,16 +181,20 @@ public interface Telemetry {
     DELAYED
   }
 
-  /** The kind of a called tool. */
+  /** What is called. */
   enum Kind {
     FLOW,
     AGENT,
-    PLAIN
+    /** A tool that is neither. */
+    PLAIN,
+    /** An API over HTTP besides MCP. */
+    HTTP
   }
 
   /**
-   * A call of a tool.
+   * A call.
    *
+   * @param tool the name of the tool, or the path of the API
    * @param caller the caller's trace
    */
   record Call(String tool, Kind kind, TraceContext caller) {}

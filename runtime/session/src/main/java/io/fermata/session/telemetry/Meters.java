@@ -65,6 +65,7 @@ public final class Meters implements Telemetry {
   private final MeterProvider<Timer> calls;
   private final MeterProvider<Timer> effects;
   private final MeterProvider<Counter> runs;
+  private final MeterProvider<Counter> unreadable;
   private final MeterProvider<Counter> starts;
   private final MeterProvider<Timer> requests;
   private final MeterProvider<Counter> refusals;
@@ -77,9 +78,12 @@ public final class Meters implements Telemetry {
 
   private Meters(MeterRegistry registry) {
     this.registry = registry;
-    this.calls = timers("fermata.calls", "Tool calls, until their reply");
+    this.calls = timers("fermata.calls", "Calls of tools, threads and runs, until their reply");
     this.effects = timers("fermata.effects", "Attempts of effects of flows and agents");
     this.runs = counters("fermata.runs", "Changes of runs");
+    this.unreadable =
+        counters(
+            "fermata.sessions.unreadable", "Sessions that were called or due and are unreadable");
     this.starts =
         counters(
             "fermata.schedules.starts", "Occurrences of schedules, and attempts that are repeated");
@@ -169,6 +173,11 @@ public final class Meters implements Telemetry {
   @Override
   public void woke(long nanos) {
     wake.record(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  @Override
+  public void unreadable(String code) {
+    unreadable.withTag("code", code).increment();
   }
 
   @Override

@@ -70,6 +70,10 @@ public final class Spans implements Telemetry {
 
   @Override
   public Activity called(Call call) {
+    // The application's instrumentation of HTTP has spans of requests.
+    if (call.kind() == Kind.HTTP) {
+      return Activity.NONE;
+    }
     Context here = Context.current();
     boolean within = Span.fromContext(here).getSpanContext().isValid();
     Context parent = W3C.extract(here, call.caller(), GETTER);

@@ -41,7 +41,11 @@ import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import io.opentelemetry.sdk.trace.data.SpanData;
 import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.Statement;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -483,6 +487,45 @@ class TelemetryTest {
                   .mapToDouble(Counter::count)
                   .sum())
           .isEqualTo(1);
+    }
+  }
+
+  @Test
+  void aSessionThatIsDueAndCannotBeReadIsCountedByItsCode(@TempDir Path directory)
+      throws Exception {
+    Path file = directory.resolve("damaged.db");
+    Flow<Order> flow =
+        Flow.of("order", Order.class)
+            .description("Orders food for tomorrow.")
+            .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+            .sleep("wait", Duration.ofHours(12))
+            .edge(START, "ask_dish")
+            .edge("ask_dish", "wait")
+            .edge("wait", END)
+            .compile();
+    try (Fermata host = host(Store.sqlite(file), flow)) {
+      call(host, "", Json.object().put("action", "start").put("intent", "is hungry"));
+      ObjectNode answer = Json.object().put("action", "continue");
+      answer.putObject("stateUpdates").put("dish", "soup");
+      call(host, "", answer);
+    }
+    try (Connection connection = DriverManager.getConnection("jdbc:sqlite:" + file);
+        Statement statement = connection.createStatement()) {
+      String first = "delete from event_journal where sequence_number = 1";
+      assertThat(statement.executeUpdate(first)).isEqualTo(1);
+    }
+    try (Fermata tomorrow =
+        Fermata.host()
+            .store(Store.sqlite(file))
+            .flow(flow)
+            .clock(InstantSource.offset(InstantSource.system(), Duration.ofDays(1)))
+            .telemetry(Meters.of(registry))
+            .start()) {
+      assertThat(tomorrow.tools()).isNotEmpty();
+      awaitThat(
+          () ->
+              registry.find("fermata.sessions.unreadable").tag("code", "damaged").counter()
+                  != null);
     }
   }
 
