@@ -254,6 +254,12 @@ public final class FlowTool implements Offered {
     return arguments;
   }
 
+  @Override
+  public FlowTool withDescription(String text) {
+    Objects.requireNonNull(text, "description");
+    return new FlowTool(text, flow, arguments, resultMapper, recorders, approval);
+  }
+
   /** The approval question for a call's arguments; null for no approval. */
   public @Nullable Function<JsonNode, @Nullable String> approval() {
     return approval;

@@ -1,6 +1,7 @@
 package io.fermata.agent;
 
 import io.fermata.flow.schema.ArgumentSchema;
+import java.util.Objects;
 
 /**
  * Lets a model hand the thread over to another agent, whose side A acts after the end of the step.
@@ -27,6 +28,12 @@ public record Handoff(String name, String agent, String description) implements 
 
   public Handoff as(String called) {
     return new Handoff(called, agent, description);
+  }
+
+  @Override
+  public Handoff withDescription(String text) {
+    Objects.requireNonNull(text, "description");
+    return new Handoff(name, agent, text);
   }
 
   @Override

@@ -15,4 +15,7 @@ public sealed interface Offered permits Tool, SubPrompt, FlowTool, SubAgent, Han
 
   /** The schema of the arguments. */
   ArgumentSchema arguments();
+
+  /** A copy that models read another description of. */
+  Offered withDescription(String text);
 }

@@ -2,6 +2,7 @@ package io.fermata.agent;
 
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.flow.schema.Describe;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +42,12 @@ public record SubAgent(
 
   public SubAgent atMost(int instances) {
     return new SubAgent(name, agent, description, blocking, instances);
+  }
+
+  @Override
+  public SubAgent withDescription(String text) {
+    Objects.requireNonNull(text, "description");
+    return new SubAgent(name, agent, text, blocking, maxInstances);
   }
 
   @Override

@@ -52,6 +52,12 @@ public record SubPrompt(
   }
 
   @Override
+  public SubPrompt withDescription(String text) {
+    Objects.requireNonNull(text, "description");
+    return asking(prompt.toolDescription(text));
+  }
+
+  @Override
   public ArgumentSchema arguments() {
     return prompt.requiredSchema();
   }

@@ -128,7 +128,7 @@ public final class Tool implements Offered {
     return new Tool(name, description, arguments, handler, policy, question::apply);
   }
 
-  /** A copy that models read another description of. */
+  @Override
   public Tool withDescription(String text) {
     return new Tool(name, text, arguments, handler, policy, approval);
   }

@@ -1,10 +1,8 @@
 package io.fermata.testkit.eval;
 
 import io.fermata.agent.Agent;
-import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
-import io.fermata.agent.Tool;
 import io.fermata.agent.model.Model;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -60,7 +58,7 @@ public final class EvalVariant {
     return new EvalVariant(name, model, with(texts, prompt, instructions), toolTexts, change);
   }
 
-  /** The description of a tool. */
+  /** The description of what a prompt offers under a name: a tool, a flow, another agent. */
   public EvalVariant toolText(String tool, String description) {
     return new EvalVariant(name, model, texts, with(toolTexts, tool, description), change);
   }
@@ -115,21 +113,12 @@ public final class EvalVariant {
     Prompt asking = model == null ? prompt : prompt.withModel(model);
     String text = texts.get(prompt.name());
     Prompt instructed = text == null ? asking : asking.withText(text);
-    String asTool = toolTexts.get(prompt.name());
-    Prompt called = asTool == null ? instructed : instructed.toolDescription(asTool);
-    return called.withTools(this::described);
+    return instructed.withTools(this::described);
   }
 
   private Offered described(Offered tool) {
     String text = toolTexts.get(tool.name());
-    if (text == null) {
-      return tool;
-    } else if (tool instanceof Tool own) {
-      return own.withDescription(text);
-    } else if (tool instanceof Handoff handoff) {
-      return new Handoff(handoff.name(), handoff.agent(), text);
-    }
-    return tool;
+    return text == null ? tool : tool.withDescription(text);
   }
 
   private void require(String what, Set<String> changed, Set<String> known) {

@@ -11,13 +11,18 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Budget;
 import io.fermata.agent.FlowState;
+import io.fermata.agent.FlowTool;
+import io.fermata.agent.Handoff;
 import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
+import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
@@ -651,6 +656,39 @@ class EvaluationTest {
                         .variant(EvalVariant.named("wrong").text("suport", "Be brief."))))
         .hasMessage(
             "The variant wrong changes the prompt suport, which no agent has; there are support");
+  }
+
+  @Test
+  void aVariantChangesTheTextOfWhateverAPromptOffers() {
+    ScriptedModel model = ScriptedModel.script();
+    model.otherwise().say("Yes.");
+    Model asked = model.model("asked");
+    List<Offered> offered =
+        List.of(
+            Tool.of("find_order", "As it is.", (flow, args) -> "found"),
+            Prompt.of("summary", asked).toolDescription("As it is.").asTool(),
+            FlowTool.of("parcel", "As it is.", parcel()),
+            SubAgent.of("courier", "As it is."),
+            Handoff.to("billing", "As it is."));
+    Agent desk =
+        Agent.aiHuman("desk", Prompt.of("support", asked).tools(offered.toArray(Offered[]::new)));
+    Evaluation evaluation =
+        Evaluation.of(
+                desk,
+                Agent.aiHuman("courier", Prompt.of("driving", asked)),
+                Agent.aiHuman("billing", Prompt.of("charging", asked)))
+            .cases(EvalCase.of("hello", EvalUser.saying("Hello")));
+    EvalVariant other = EvalVariant.named("other");
+    for (Offered each : offered) {
+      other = other.toolText(each.name(), "Otherwise.");
+    }
+
+    only(evaluation.variant(other));
+
+    assertThat(model.requests().get(0).toolSpecifications())
+        .hasSize(offered.size())
+        .extracting(ToolSpecification::description)
+        .containsOnly("Otherwise.");
   }
 
   @Test
