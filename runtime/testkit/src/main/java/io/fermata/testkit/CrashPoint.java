@@ -14,6 +14,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +36,9 @@ final class CrashPoint {
   static final CrashPoint NEVER = new CrashPoint(0, Timing.NONE);
 
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  /** The moment at the end of what a call waits for. */
+  private static final Pattern UNTIL = Pattern.compile("\\buntil (\\S+Z)$");
 
   private final int number;
   private final Timing timing;
@@ -84,6 +89,11 @@ final class CrashPoint {
         } else if (event instanceof ThreadEvent.Created created) {
           runs.put(entry.persistenceId(), created.threadId());
           names.put(created.threadId(), "<thread of " + created.agent() + ">");
+        } else if (event instanceof ThreadEvent.CallWaits waits && waits.waitsFor() != null) {
+          Matcher until = UNTIL.matcher(waits.waitsFor());
+          if (until.find()) {
+            names.put(until.group(1), "<moment>");
+          }
         } else if (event instanceof ThreadEvent.CallReturned
             || event instanceof ThreadEvent.CallEnded) {
           String thread = runs.get(entry.persistenceId());
@@ -101,7 +111,10 @@ final class CrashPoint {
     return completed.get(session + "/" + step);
   }
 
-  /** A text without the ids of the threads and runs that began since, which differ each time. */
+  /**
+   * A text without what differs each time: the ids of the threads and runs that began since, and
+   * the moments that their calls wait for.
+   */
   synchronized String unnamed(String text) {
     String unnamed = text;
     for (Map.Entry<String, String> name : names.entrySet()) {

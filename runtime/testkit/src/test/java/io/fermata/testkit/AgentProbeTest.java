@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.SubAgent;
@@ -14,6 +15,8 @@ import io.fermata.agent.ToolHandler;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.flow.Flow;
+import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.Threads;
@@ -183,6 +186,42 @@ class AgentProbeTest {
     try (AgentProbe probe = AgentProbe.of(agents[0], agents[1], agents[2])) {
       probe.crashEverywhere(
           script -> script.say("A refund, please.").says("It is done.").rests("stop_on_response"));
+    }
+  }
+
+  record Parcel(@Computed String receipt) {}
+
+  @Test
+  void aConversationMayEndWhileACallWaitsForAMoment() {
+    Flow<Parcel> parcel =
+        Flow.of("parcel", Parcel.class)
+            .description("Sends a parcel.")
+            .sleep("transit", Duration.ofDays(2))
+            .edge(Flow.START, "transit")
+            .edge("transit", Flow.END)
+            .compile();
+    Model sending =
+        ScriptedModel.script()
+            .when(lastUserContains("send"))
+            .call("parcel", Map.of())
+            .otherwise()
+            .say("How can I help?")
+            .model("sending");
+    Agent desk =
+        Agent.aiHuman(
+            "desk",
+            Prompt.of("support", sending).tools(FlowTool.of("parcel", "Sends a parcel.", parcel)));
+    try (AgentProbe probe = AgentProbe.of(desk)) {
+      probe.crashEverywhere(
+          script ->
+              assertThat(script.say("Please send it.").view().waits())
+                  .extracting(Threads.Wait::tool)
+                  .containsExactly("parcel"));
+      probe.crashEverywhere(
+          script -> {
+            script.say("Please send it.").say("Hello").says("How can I help?");
+            assertThat(script.journal().transcriptWithSecrets()).contains("It waits until ");
+          });
     }
   }
 
