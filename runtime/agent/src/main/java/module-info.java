@@ -20,7 +20,8 @@ module io.fermata.agent {
   exports io.fermata.agent.tool;
   exports io.fermata.agent.engine to
       io.fermata.mcp,
-      io.fermata.session;
+      io.fermata.session,
+      io.fermata.testkit;
   exports io.fermata.agent.history to
       io.fermata.session;
 

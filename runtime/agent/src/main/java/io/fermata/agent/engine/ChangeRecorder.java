@@ -434,10 +434,7 @@ final class ChangeRecorder {
     }
     Bounds.text("message", message.content() == null ? "" : message.content());
     Bounds.requireData("metadata of the message", message.metadata());
-    StepFrame place = state().frames().get(flow.frame());
-    int depth = place == null ? 0 : place.depth();
-    String parent = place == null ? null : place.parentId();
-    Message placed = message.placed("m-" + newId("m"), now() * 1000, depth, parent);
+    Message placed = placed(flow, message);
     HookCall by = flow.hookCall();
     if (by != null && by.ofMessage()) {
       write(new ThreadEvent.Said(flow.frame(), placed, before), by);
@@ -447,6 +444,14 @@ final class ChangeRecorder {
     write(new ThreadEvent.Said(flow.frame(), said, before), by);
     afterCreate(flow, said);
     return said;
+  }
+
+  /** A message where a call adds it, under an id of its own. */
+  Message placed(RecordingFlowState flow, Message message) {
+    StepFrame place = state().frames().get(flow.frame());
+    int depth = place == null ? 0 : place.depth();
+    String parent = place == null ? null : place.parentId();
+    return message.placed("m-" + newId("m"), now() * 1000, depth, parent);
   }
 
   /** Runs the hooks for a message; messages that hooks inject do not pass hooks. */

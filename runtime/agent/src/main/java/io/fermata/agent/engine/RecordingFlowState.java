@@ -33,6 +33,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -84,6 +85,39 @@ final class RecordingFlowState implements FlowState {
 
   private void change(ThreadEvent.Change change) {
     recorder.write(change, hookCall);
+  }
+
+  /** Makes the changes of another call, whose hooks have run. */
+  void repeat(List<ThreadEvent.Change> changes) {
+    Map<String, String> ids = new HashMap<>();
+    for (ThreadEvent.Change each : changes) {
+      if (each instanceof ThreadEvent.Said e) {
+        RecordingFlowState at = e.frame().equals(StepFrame.TOP) ? root() : this;
+        Message again = recorder.placed(at, e.message());
+        ids.put(e.message().id(), again.id());
+        String before = e.before();
+        change(
+            new ThreadEvent.Said(
+                at.frame, again, before == null ? null : ids.getOrDefault(before, before)));
+      } else if (each instanceof ThreadEvent.Updated e) {
+        String id = ids.getOrDefault(e.messageId(), e.messageId());
+        change(new ThreadEvent.Updated(id, e.update()));
+      } else if (each instanceof ThreadEvent.Queued e) {
+        RequestedCall.Function wanted = e.call().function();
+        RequestedCall again =
+            RequestedCall.of(recorder.newId("q"), wanted.name(), wanted.arguments());
+        change(new ThreadEvent.Queued(StepFrame.TOP.equals(e.frame()) ? e.frame() : frame, again));
+      } else if (each instanceof ThreadEvent.Scheduled e) {
+        String id = recorder.newId("e");
+        ids.put(e.id(), id);
+        change(new ThreadEvent.Scheduled(id, e.agent(), e.effect(), e.arguments(), e.due()));
+      } else if (each instanceof ThreadEvent.Unscheduled e) {
+        change(new ThreadEvent.Unscheduled(ids.getOrDefault(e.id(), e.id())));
+      } else if (!(each instanceof ThreadEvent.ChildCreated
+          || each instanceof ThreadEvent.ChildResumed)) {
+        change(each);
+      }
+    }
   }
 
   // --- identity --------------------------------------------------------------------------------

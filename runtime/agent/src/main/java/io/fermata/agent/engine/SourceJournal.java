@@ -1,6 +1,7 @@
 package io.fermata.agent.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
@@ -21,7 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Finds in the journal of a thread what its fork takes instead of performing it. */
+/** Finds in the journal of a thread what another one takes instead of performing it. */
 public final class SourceJournal {
   /** Calls that were ended from outside, and returned nothing. */
   private static final Set<String> ENDED_EARLY = Set.of("stopped", StopCode.STEP_ERROR);
@@ -33,6 +34,7 @@ public final class SourceJournal {
   private long steps;
   private @Nullable String upTo;
   private boolean after;
+  private boolean whole;
 
   private SourceJournal() {}
 
@@ -48,6 +50,31 @@ public final class SourceJournal {
     source.after = true;
     journal.subList(entries, journal.size()).forEach(source::read);
     return new SourceResults(source.found);
+  }
+
+  /**
+   * All that happened, for a thread that asks nobody and waits for nothing: also what calls came to
+   * after their steps, or were ended with from outside.
+   *
+   * @param journal the events of each entry
+   */
+  public static SourceResults whole(List<List<ThreadEvent>> journal) {
+    SourceJournal source = new SourceJournal();
+    source.after = true;
+    source.whole = true;
+    journal.forEach(source::read);
+    return new SourceResults(source.found);
+  }
+
+  /**
+   * Does to a thread what a call did to another one. What it added gets ids of its own, as it may
+   * be added more than once; sub-agents are left out, as they report to the other thread.
+   */
+  public static void repeat(SourceResult.Work work, FlowState flow) {
+    if (!(flow instanceof RecordingFlowState recording)) {
+      throw new IllegalArgumentException("This is not the state of a call: " + flow);
+    }
+    recording.repeat(work.changes());
   }
 
   // --- what an effect is to do ------------------------------------------------------------------
@@ -157,7 +184,8 @@ public final class SourceJournal {
   }
 
   private void ended(ThreadEvent.CallEnded call, List<ThreadEvent.Change> before) {
-    if (call.late() || (call.code() != null && ENDED_EARLY.contains(call.code()))) {
+    boolean early = call.code() != null && ENDED_EARLY.contains(call.code());
+    if (!whole && (call.late() || early)) {
       return;
     }
     RecordedEffect.Ending ending =

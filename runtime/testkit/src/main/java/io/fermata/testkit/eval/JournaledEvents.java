@@ -18,7 +18,7 @@ record JournaledEvents(List<ThreadEvent> all) {
   }
 
   /** The calls that models requested or code queued, by key, in order: a model may reuse ids. */
-  private Map<String, RequestedCall> requested() {
+  Map<String, RequestedCall> requested() {
     Map<String, RequestedCall> calls = new LinkedHashMap<>();
     for (ThreadEvent each : all) {
       if (each instanceof ThreadEvent.StepEnded ended) {
@@ -56,20 +56,5 @@ record JournaledEvents(List<ThreadEvent> all) {
                   new EvalCall(call.name(), arguments, text, result != null && result.failed()));
             });
     return calls;
-  }
-
-  /** The calls that have ended here, in the order in which they did. */
-  List<RecordedResults.Ended> ended(JournaledEvents requestedIn) {
-    Map<String, RequestedCall> requested = requestedIn.requested();
-    List<RecordedResults.Ended> ended = new ArrayList<>();
-    results()
-        .forEach(
-            (key, result) -> {
-              RequestedCall call = requested.get(key);
-              if (call != null) {
-                ended.add(new RecordedResults.Ended(call, result));
-              }
-            });
-    return ended;
   }
 }

@@ -75,13 +75,7 @@ final class RecordedThread {
         next.add(again(said, i));
       }
     }
-    JournaledEvents all = new JournaledEvents(events);
-    return new Fork(
-        before(position),
-        next,
-        new RecordedResults(
-            new JournaledEvents(events.subList(0, position)).ended(all),
-            new JournaledEvents(events.subList(position, events.size())).ended(all)));
+    return new Fork(before(position), next, RecordedResults.of(journal, position));
   }
 
   /** The journal up to one of its events; the last entry may be a part of one. */

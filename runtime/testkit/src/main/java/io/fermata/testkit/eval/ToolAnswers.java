@@ -9,7 +9,9 @@ import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.SubPrompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.ToolHandler;
+import io.fermata.agent.engine.SourceJournal;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.SourceResult;
 import io.fermata.flow.json.Json;
 import java.util.Map;
 import java.util.Set;
@@ -55,33 +57,33 @@ final class ToolAnswers {
     if (tool instanceof SubPrompt || tool instanceof Handoff) {
       return tool;
     }
-    Tool own = tool instanceof Tool written ? written : null;
     Tool plain =
         Tool.of(
             tool.name(),
             tool.description(),
             tool.arguments(),
-            (flow, args) -> answer(tool.name(), own, flow, args));
-    return own == null ? plain : plain.timeout(own.policy().timeout());
+            (flow, args) -> answer(tool, flow, args));
+    return tool instanceof Tool own ? plain.timeout(own.policy().timeout()) : plain;
   }
 
-  private @Nullable Object answer(
-      String tool, @Nullable Tool own, FlowState flow, ObjectNode arguments) throws Exception {
-    ToolResult known = recorded == null ? null : recorded.next(tool, arguments);
+  private @Nullable Object answer(Offered tool, FlowState flow, ObjectNode arguments)
+      throws Exception {
+    SourceResult.Work known = recorded == null ? null : recorded.next(tool, arguments);
     if (known != null) {
-      return known;
+      SourceJournal.repeat(known, flow);
+      return known.returned();
     }
-    ToolHandler<ObjectNode> handler = handlers.get(tool);
+    ToolHandler<ObjectNode> handler = handlers.get(tool.name());
     if (handler != null) {
       return handler.run(flow, arguments);
-    } else if (own != null && performed.contains(tool)) {
+    } else if (tool instanceof Tool own && performed.contains(tool.name())) {
       return own.handler().run(flow, arguments);
     }
     divergence.compareAndSet(
         null,
         "%s %s was called; %s no handler is given for it"
             .formatted(
-                tool,
+                tool.name(),
                 Json.text(arguments),
                 recorded == null ? "" : "the recording has no such call, and")
             .replace("  ", " "));

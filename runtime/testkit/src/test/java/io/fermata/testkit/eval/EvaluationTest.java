@@ -24,6 +24,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
@@ -32,6 +33,7 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelHttp;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.SourceResult;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
@@ -48,12 +50,14 @@ import io.fermata.testkit.ScriptedModel;
 import io.fermata.testkit.Turn;
 import io.fermata.testkit.eval.EvalTrial.Outcome;
 import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -155,8 +159,13 @@ class EvaluationTest {
    */
   private Path recorded(String name, Model model, @Nullable Slow slow, List<String> messages)
       throws Exception {
+    return recorded(name, desk(model), slow, messages);
+  }
+
+  private Path recorded(String name, Agent agent, @Nullable Slow slow, List<String> messages)
+      throws Exception {
     Path file = folder.resolve(name);
-    try (Fermata host = Fermata.host().store(Store.memory()).agent(desk(model)).start()) {
+    try (Fermata host = Fermata.host().store(Store.memory()).agent(agent).start()) {
       Threads threads = host.threads();
       Threads.NewThread wanted =
           new Threads.NewThread(
@@ -441,32 +450,125 @@ class EvaluationTest {
         List.of(
             RequestedCall.of("1", "find_order", "{\"order\":\"B-1\"}"),
             RequestedCall.of("1", "find_order", "{\"order\":\"B-2\"}"));
-    List<ThreadEvent> events = new ArrayList<>();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     for (RequestedCall call : calls) {
-      String step = "s" + events.size();
+      String step = "s" + entries.size();
       Message asks = Message.assistant("").withToolCalls(List.of(call));
       Message found =
           Message.result(call, Side.A, "Found " + call.function().arguments(), false, List.of());
-      events.add(
+      ThreadEvent asked =
           new ThreadEvent.StepEnded(
               "",
               asks,
               List.of(call),
-              new ThreadEvent.StepLog(step, "m", "stop", Usage.ZERO, List.of(), 0, 0, null, null)));
-      events.add(new ThreadEvent.CallEnded(step + ".0", found, null, 0));
+              new ThreadEvent.StepLog(step, "m", "stop", Usage.ZERO, List.of(), 0, 0, null, null));
+      ThreadEvent ended = new ThreadEvent.CallEnded(step + ".0", found, null, 0);
+      entries.add(new JournalEntry<>(entries.size() + 1, 0, "effect", null, List.of(asked, ended)));
     }
+    ThreadJournal journal = new ThreadJournal("desk", "desk.1", entries);
 
-    JournaledEvents journaled = new JournaledEvents(events);
-    assertThat(journaled.calls())
+    assertThat(new JournaledEvents(journal.events()).calls())
         .extracting(EvalCall::result)
         .containsExactly("Found {\"order\":\"B-1\"}", "Found {\"order\":\"B-2\"}");
-    RecordedResults recorded =
-        new RecordedResults(
-            new JournaledEvents(events.subList(0, 2)).ended(journaled),
-            new JournaledEvents(events.subList(2, 4)).ended(journaled));
-    assertThat(recorded.next("find_order", Json.object().put("order", "B-1")))
-        .extracting(ToolResult::text)
+    SourceResult.Work first =
+        RecordedResults.of(journal, 2)
+            .next(
+                Tool.of("find_order", "Finds.", Order.class, (flow, args) -> "none"),
+                Json.object().put("order", "B-1"));
+    assertThat(first)
+        .extracting(work -> Objects.requireNonNull(work.returned()).text())
         .isEqualTo("Found {\"order\":\"B-1\"}");
+  }
+
+  private record Search(String order, @Nullable String note) {}
+
+  /** A desk whose tool does something to its thread, and whose hook changes what it returns. */
+  private static Agent searching(Model model) {
+    Tool search =
+        Tool.of(
+            "search",
+            "Finds an order.",
+            Search.class,
+            (flow, args) -> {
+              flow.storage().put("seen", args.order());
+              flow.injectMessage(Message.assistant("I look it up."));
+              flow.queueTool("count", Map.of());
+              return ToolResult.success("B-1 was delivered.")
+                  .attach(
+                      new Attachment(
+                          "proof.txt", "text/plain", "signed".getBytes(StandardCharsets.UTF_8)));
+            });
+    Tool count = Tool.of("count", "Counts searches.", (flow, args) -> "1");
+    return Agent.aiHuman("desk", Prompt.of("support", model).tools(search, count))
+        .hooks(
+            Hook.afterToolCallSuccess(
+                "quote", (flow, call, result) -> result.withText("Quote: " + result.text())));
+  }
+
+  private static Model searches(Turn turn) {
+    return ScriptedModel.script()
+        .when(lastUserContains("B-1"))
+        .answer(request -> turn)
+        .otherwise()
+        .answer(request -> Turn.say("It says: " + ScriptedModel.text(last(request))))
+        .model("searching");
+  }
+
+  @Test
+  void aRecordedCallDoesAndReturnsAgainWhatItDidBeforeAnyHook() throws Exception {
+    Turn once = Turn.call("search", Json.object().put("order", "B-1").putNull("note"));
+    Path searched =
+        recorded("search.jsonl", searching(searches(once)), null, List.of("Where is B-1?"));
+    List<String> said =
+        ExportedJournal.read(searched).thread().messages().stream()
+            .map(message -> message.role() + " " + message.content())
+            .toList();
+    assertThat(said)
+        .anyMatch(each -> each.startsWith("TOOL Quote: B-1 was delivered.\nAttachment path: "))
+        .contains("ASSISTANT I look it up.", "TOOL Quote: 1");
+
+    EvalReport report =
+        Evaluation.of(searching(searches(once)))
+            .cases(EvalCase.recorded(searched))
+            .judge(
+                "the same conversation",
+                run ->
+                    said.equals(
+                        run.messages().stream()
+                            .map(message -> message.role() + " " + message.content())
+                            .toList()))
+            .judge(
+                "the same storage and files",
+                run ->
+                    TextNode.valueOf("B-1").equals(run.state().stored().storage().get("seen"))
+                        && run.state().stored().files().size() == 1)
+            .run();
+
+    assertThat(report.passRate()).as(report.table()).isEqualTo(1);
+  }
+
+  @Test
+  void aRecordedCallThatIsMadeMoreOftenAddsItsMessagesAndCallsEachTime() throws Exception {
+    Turn once = Turn.call("search", Map.of("order", "B-1"));
+    Path searched =
+        recorded("search.jsonl", searching(searches(once)), null, List.of("Where is B-1?"));
+
+    EvalReport report =
+        Evaluation.of(searching(searches(once.andCall("search", Map.of("order", "B-1")))))
+            .cases(EvalCase.recorded(searched))
+            .judge("counts twice", run -> run.calls("count").size() == 2)
+            .judge(
+                "says it twice",
+                run ->
+                    run.messages().stream()
+                            .filter(message -> "I look it up.".equals(message.content()))
+                            .map(Message::id)
+                            .distinct()
+                            .count()
+                        == 2)
+            .run();
+
+    assertThat(report.passRate()).as(report.table()).isEqualTo(1);
   }
 
   /** Approvals were decided in the recording; nobody is asked again. */
