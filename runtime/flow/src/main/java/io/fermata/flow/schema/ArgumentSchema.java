@@ -253,6 +253,8 @@ public final class ArgumentSchema {
       errors = check.validate(WholeNumbers.everywhere(given));
     } catch (BoundedNumbers.TooLong e) {
       return List.of(new Violation(WHOLE, TOO_LONG));
+    } catch (StackOverflowError e) { // the library checks some formats by recursion
+      return List.of(new Violation(WHOLE, "has a text that is too long to be checked"));
     }
     if (errors.isEmpty()) {
       return unreadable(WholeNumbers.wanted(json, given));

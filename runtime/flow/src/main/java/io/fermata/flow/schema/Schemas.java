@@ -21,6 +21,8 @@ import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
 import com.networknt.schema.path.NodePath;
+import com.networknt.schema.regex.JDKRegularExpressionFactory;
+import com.networknt.schema.regex.RegularExpression;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
@@ -80,6 +82,7 @@ final class Schemas {
               builder.schemaRegistryConfig(
                   SchemaRegistryConfig.builder()
                       .formatAssertionsEnabled(true)
+                      .regularExpressionFactory(Schemas::expression)
                       .locale(Locale.ENGLISH)
                       .build()));
 
@@ -158,6 +161,18 @@ final class Schemas {
                   : " cannot be described as JSON Schema: " + reason),
           e);
     }
+  }
+
+  /** A text so long that Java cannot match it within the stack does not match. */
+  private static RegularExpression expression(String regex) {
+    RegularExpression java = JDKRegularExpressionFactory.getInstance().getRegularExpression(regex);
+    return text -> {
+      try {
+        return java.matches(text);
+      } catch (StackOverflowError e) {
+        return false;
+      }
+    };
   }
 
   static Schema check(ObjectNode schema) {

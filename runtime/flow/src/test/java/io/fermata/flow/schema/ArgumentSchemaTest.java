@@ -235,6 +235,21 @@ class ArgumentSchemaTest {
   }
 
   @Test
+  void aTextTooLongForTheCheckOfItsFormIsRefused() {
+    ArgumentSchema schema =
+        ArgumentSchema.of(
+            (ObjectNode)
+                tree(
+                    "{'type':'object','properties':{'words':{'pattern':'^(a |b )*$'},'at':{'format':'json-pointer'}}}"));
+    assertThat(schema.check(Json.object().put("words", "a b ").put("at", "/a/b"))).isEmpty();
+    assertThat(schema.check(Json.object().put("words", "a b ".repeat(80_000))))
+        .extracting(Violation::field)
+        .containsExactly("words");
+    assertThat(schema.check(Json.object().put("at", "/a".repeat(80_000))))
+        .containsExactly(new Violation("arguments", "has a text that is too long to be checked"));
+  }
+
+  @Test
   void nullCountsAsAbsentInTheElementsOfAListAndIsNoElement() {
     assertThat(check("{'query':'a','exact':true,'near':[{'city':'b','street':null}]}")).isEmpty();
     assertThat(check("{'query':'a','exact':true,'near':[{'city':null}]}"))

@@ -94,6 +94,18 @@ class StateSchemaTest {
   }
 
   @Test
+  void aTextTooLongForItsExpressionDoesNotHaveItsForm() {
+    record Named(@Describe("A full name") @Pattern(regexp = "\\S+( \\S+)*") String name) {}
+    StateSchema<Named> named = new StateSchema<>(Named.class);
+    ObjectNode usual = Driver.object("name", "Ann Lee");
+    assertThat(named.check(usual, Limits.DEFAULT).violations()).isEmpty();
+    ObjectNode tooLong = Driver.object("name", "ab" + " ab".repeat(80_000));
+    assertThat(named.check(tooLong, Limits.DEFAULT).violations())
+        .containsExactly(
+            new Violation("name", "does not have the form that is wanted: A full name"));
+  }
+
+  @Test
   void aSentenceThatListsWhatIsWrongEndsWithOneMark() {
     assertThat(Violation.listed("Wrong", List.of(new Violation("a", "is b; did you mean c?"))))
         .isEqualTo("Wrong: a is b; did you mean c?");
