@@ -1136,6 +1136,21 @@ class FlowStateTest {
   }
 
   @Test
+  void halfOfASurrogatePairInTheQuestionOfAnApprovalIsReplaced() {
+    model.call("note", Map.of("text", "Hi")).say("Done.");
+    Tool asking = note.approval(args -> "Note it?" + HALF);
+    Agent agent = Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(asking));
+
+    Conversation talk = Conversation.with(agent).say("Hi");
+
+    assertThat(talk.events(ThreadEvent.CallAsked.class).get(0).question().path("question"))
+        .hasToString("\"Note it?\ufffd\"");
+    talk.approve("s1.0").run();
+    assertThat(noted).containsExactly("Hi");
+    talk.requireSame(agent);
+  }
+
+  @Test
   void halfOfASurrogatePairInAReplyIsReplacedAlsoWhereItIsEscaped() {
     String escaped = "{\"text\":\"\\ud83d, " + HALF + "\"}";
     model

@@ -24,6 +24,7 @@ import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Texts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -235,9 +236,9 @@ final class CallDecisions {
       return false;
     }
     ObjectNode arguments = ChangeRecorder.object(ToolCalls.arguments(call.call()));
-    String question;
+    String given;
     try {
-      question = approval.apply(arguments.deepCopy());
+      given = approval.apply(arguments.deepCopy());
     } catch (Throwable e) { // an Error in author code must not end the thread
       decided.threw(e);
       returned(
@@ -248,6 +249,7 @@ final class CallDecisions {
               "The approval check of the call failed: " + AuthorFailures.reason(e)));
       return true;
     }
+    String question = given == null ? null : Texts.sound(given);
     if (question == null || question.equals(call.approval())) {
       return false;
     }
