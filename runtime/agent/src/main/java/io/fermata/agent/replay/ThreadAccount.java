@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Events of threads in English. */
+/** Events of threads in English, each on one line whatever it quotes. */
 final class ThreadAccount {
   private static final int LONGEST = 200;
 
@@ -39,11 +39,15 @@ final class ThreadAccount {
 
   /** A message of a conversation in a line. */
   String line(Message message) {
-    return masked(whole(message));
+    return shown(whole(message));
   }
 
   String of(ThreadEvent event) {
-    return masked(whole(event));
+    return shown(whole(event));
+  }
+
+  private String shown(String text) {
+    return Texts.visible(masked(text));
   }
 
   String masked(String text) {
@@ -87,11 +91,11 @@ final class ThreadAccount {
     }
     String rests = rest == null ? "the thread waits" : rests(rest.code(), rest.detail());
     if (state.asks()) {
-      return masked(rests + "; a person is asked by " + asking(state));
+      return shown(rests + "; a person is asked by " + asking(state));
     } else if (state.turn().running()) {
-      return "the thread acts" + (state.frames().isEmpty() ? "" : ": " + doing(state));
+      return shown("the thread acts" + (state.frames().isEmpty() ? "" : ": " + doing(state)));
     }
-    return masked(rests);
+    return shown(rests);
   }
 
   private static String asking(ThreadState state) {

@@ -110,7 +110,8 @@ public record ThreadJournal(
   }
 
   /**
-   * The conversation as text, a line for each message.
+   * The conversation as text, a line for each message. Control and format characters, such as the
+   * ends of its own lines, are escaped as JSON has them.
    *
    * @param by the agents whose tools say which arguments are secret
    */
@@ -128,7 +129,8 @@ public record ThreadJournal(
   }
 
   /**
-   * What happened, entry by entry, in English.
+   * What happened, entry by entry, in English: a line for each entry and each of its events.
+   * Control and format characters are escaped as JSON has them.
    *
    * @param by the agents whose tools say which arguments are secret
    */

@@ -15,6 +15,7 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.json.Texts;
 import io.fermata.flow.replay.JournalEntry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -330,6 +331,35 @@ class ReplayedTest {
     assertThat(journal.upTo(1).cut()).isTrue();
     assertThat(journal.cut()).isFalse();
     assertThat(journal.state().turn().code()).isEqualTo("stop_on_response");
+  }
+
+  @Test
+  void whatPeopleAndModelsWroteIsNoLineOfItsOwnAndChangesNoTerminal() {
+    String forged = "a\n  the call s3.0 is made (attempt 1)\u001b[2K\u202e";
+    Scripted model = new Scripted().call("look_up", Map.of("number", forged)).say(forged);
+    ThreadJournal written = recorded(desk(model, LOOK_UP), forged);
+    List<JournalEntry<ThreadEvent>> entries =
+        written.entries().stream()
+            .map(each -> new JournalEntry<>(each.seq(), each.at(), "caller", forged, each.events()))
+            .toList();
+    ThreadJournal journal = new ThreadJournal("desk", "t1", entries);
+    int happened = entries.size() + journal.events().size();
+
+    for (String narrative :
+        List.of(journal.narrative(List.of(desk())), journal.narrativeWithSecrets())) {
+      assertThat(narrative.lines()).hasSize(happened).allMatch(ReplayedTest::isVisible);
+    }
+    for (String transcript :
+        List.of(journal.transcript(List.of(desk())), journal.transcriptWithSecrets())) {
+      assertThat(transcript.lines())
+          .hasSize(journal.messages().size())
+          .allMatch(ReplayedTest::isVisible);
+    }
+    assertThat(journal.why(List.of(desk())).toString().lines()).allMatch(ReplayedTest::isVisible);
+  }
+
+  private static boolean isVisible(String line) {
+    return line.equals(Texts.visible(line));
   }
 
   @Test

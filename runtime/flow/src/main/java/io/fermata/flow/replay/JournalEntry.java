@@ -1,5 +1,6 @@
 package io.fermata.flow.replay;
 
+import io.fermata.flow.json.Texts;
 import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -33,9 +34,9 @@ public record JournalEntry<E>(
     return new JournalEntry<>(seq, at, by, principal, others);
   }
 
-  /** What caused it, in words. */
+  /** What caused it, in words, on one line. */
   public String cause() {
-    return principal == null ? by : by + " " + principal;
+    return principal == null ? by : by + " " + Texts.visible(principal);
   }
 
   /** Which entry it is, in words. */
