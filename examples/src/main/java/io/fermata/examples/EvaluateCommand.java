@@ -88,7 +88,7 @@ final class EvaluateCommand implements Callable<Integer> {
 
   private void requirePositive(String option, int value) {
     if (value < 1) {
-      throw wrong("%s is %d; give at least 1".formatted(option, value));
+      throw wrong("%s is %s; give at least 1".formatted(option, value));
     }
   }
 }

@@ -40,6 +40,9 @@ class RoomsTest {
   private static final Pattern MAIN_CLASS =
       Pattern.compile(".*[/\\\\]src[/\\\\]main[/\\\\]java[/\\\\].*[/\\\\]\\w+\\.java");
 
+  /** A number in a format; {@code %s} has the digits 0 to 9 everywhere. */
+  private static final Pattern NUMBER = Pattern.compile("%[-+#,.0-9$]*[dfeEgG]");
+
   private static final String MAKE_THREADS =
       "java\\.util\\.Timer|java\\.util\\.concurrent\\.(Executor.*|.*Executor.*|ForkJoin.*)";
   private static final String[] WAITS_FOR_OTHERS = {
@@ -288,6 +291,25 @@ class RoomsTest {
     assertThat(files).hasSizeGreaterThan(700);
     files.values().removeIf(same -> same.size() == 1);
     assertThat(files).isEmpty();
+  }
+
+  /** A database and a client read digits that not every language writes. */
+  @Test
+  void noNumberIsFormattedInTheLanguageOfTheMachine() throws IOException {
+    List<String> localized = new ArrayList<>();
+    try (Stream<Path> all = Files.walk(Path.of("..").toAbsolutePath().normalize())) {
+      for (Path file : all.filter(RoomsTest::isProduct).toList()) {
+        Files.readAllLines(file).stream()
+            .filter(line -> NUMBER.matcher(line).find() && !line.contains("Locale."))
+            .forEach(line -> localized.add(file.getFileName() + ": " + line.strip()));
+      }
+    }
+    assertThat(localized).isEmpty();
+  }
+
+  private static boolean isProduct(Path file) {
+    boolean measures = file.toString().contains(Path.of("fermata", "bench").toString());
+    return MAIN_CLASS.matcher(file.toString()).matches() && !measures;
   }
 
   @Test

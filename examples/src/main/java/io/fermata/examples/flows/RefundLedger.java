@@ -30,7 +30,7 @@ public final class RefundLedger {
   public String book(String key, String order, int amount, String reason)
       throws InterruptedException {
     String reference =
-        write(key, "%s\t%s\t%d\t%s".formatted(key, order, amount, onOneLine(reason)));
+        write(key, "%s\t%s\t%s\t%s".formatted(key, order, amount, onOneLine(reason)));
     Thread.sleep(confirmsAfter.toMillis());
     return reference;
   }

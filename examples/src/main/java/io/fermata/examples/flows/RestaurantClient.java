@@ -43,7 +43,7 @@ public final class RestaurantClient {
   record Receipt(String reference) {}
 
   public CompletionStage<Found> tables(LocalDate date, LocalTime time, int guests) {
-    String path = "/tables?date=%s&time=%s&guests=%d".formatted(date, time, guests);
+    String path = "/tables?date=%s&time=%s&guests=%s".formatted(date, time, guests);
     return send(HttpRequest.newBuilder(restaurant.resolve(path)).GET().build())
         .thenApply(response -> read(response, Found.class));
   }

@@ -157,7 +157,7 @@ public final class SupportDesk {
     String number = arguments.path("order").asText();
     return orders
         .find(number)
-        .map(order -> "Pay %d euros back for order %s?".formatted(order.amount(), number))
+        .map(order -> "Pay %s euros back for order %s?".formatted(order.amount(), number))
         .orElse(null);
   }
 

@@ -237,7 +237,7 @@ public final class DirectoryQuery {
       statuses.forEach(DirectoryLimits::status);
       if (statuses.size() > MAX_STATUSES || (order == Order.STATUS && statuses.isEmpty())) {
         throw new IllegalArgumentException(
-            "A query names up to %d statuses, and one ordered by them at least one; it names %d"
+            "A query names up to %s statuses, and one ordered by them at least one; it names %s"
                 .formatted(MAX_STATUSES, statuses.size()));
       }
     }
@@ -272,7 +272,7 @@ public final class DirectoryQuery {
 
   @Override
   public String toString() {
-    return "up to %d %s by %s: principal %s, name %s, session %s, statuses %s since %s, created %s,"
+    return "up to %s %s by %s: principal %s, name %s, session %s, statuses %s since %s, created %s,"
             .formatted(
                 limit(),
                 kind(),

@@ -153,7 +153,7 @@ final class PostgresJournal implements SqlJournal {
   static final String WRITTEN =
       """
       SELECT ordering, persistence_id FROM event_journal
-      WHERE ordering > ? AND slice / %d = ANY (CAST(? AS integer[]))
+      WHERE ordering > ? AND slice / %s = ANY (CAST(? AS integer[]))
       ORDER BY ordering LIMIT ?
       """
           .formatted(Shard.SLICES / Shard.COUNT);

@@ -159,7 +159,7 @@ final class PostgresSchema {
               FOR EACH STATEMENT EXECUTE FUNCTION event_tag_follow()
               """,
                       // By shard: each host scans its own.
-                      "CREATE INDEX event_tag_by_tag ON event_tag ((slice / %d), tag, event_id)"
+                      "CREATE INDEX event_tag_by_tag ON event_tag ((slice / %s), tag, event_id)"
                           .formatted(Shard.SLICES / Shard.COUNT),
                       // Every append reads some rows, which change only when their shard moves.
                       """
@@ -169,7 +169,7 @@ final class PostgresSchema {
                 holder text NOT NULL
               ) WITH (fillfactor = 25)
               """,
-                      "INSERT INTO shard SELECT shard, 0, '' FROM generate_series(0, %d) AS shard"
+                      "INSERT INTO shard SELECT shard, 0, '' FROM generate_series(0, %s) AS shard"
                           .formatted(Shard.COUNT - 1),
                       // One row of each shard changes every second. With the mark in its key the
                       // latest version is found before those that an old transaction keeps.
@@ -180,7 +180,7 @@ final class PostgresSchema {
                 PRIMARY KEY (shard, mark)
               )
               """,
-                      "INSERT INTO shard_mark SELECT shard, 0 FROM generate_series(0, %d) AS shard"
+                      "INSERT INTO shard_mark SELECT shard, 0 FROM generate_series(0, %s) AS shard"
                           .formatted(Shard.COUNT - 1),
                       FENCE,
                       ACQUIRE,

@@ -146,7 +146,7 @@ public record SqlListing(Statement matches, @Nullable Statement end) {
       startAfterCursor(ordered, id);
       String direction = query.order().latestFirst() ? "DESC" : "ASC";
       String scan =
-          "FROM %s WHERE %s ORDER BY %s %s, %s %s LIMIT %d"
+          "FROM %s WHERE %s ORDER BY %s %s, %s %s LIMIT %s"
               .formatted(source(), scanned.all(), ordered, direction, id, direction, EXAMINED);
       String matches =
           "SELECT * FROM (SELECT entry.* %s) AS examined %s LIMIT ?"
@@ -164,7 +164,7 @@ public record SqlListing(Statement matches, @Nullable Statement end) {
       // With a column that no index has, or PostgreSQL 18 would skip through all of another index.
       String position = walk == Walk.STATUS ? id + ", entry.seq" : id;
       return new Statement(
-          "SELECT * FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %d"
+          "SELECT * FROM (SELECT %s AS at, %s %s) AS examined LIMIT 1 OFFSET %s"
               .formatted(time, position, scan, EXAMINED - 1),
           List.copyOf(scanned.parameters));
     }
@@ -212,7 +212,7 @@ public record SqlListing(Statement matches, @Nullable Statement end) {
           checked.all.isEmpty()
               ? "directory%s AS %s WHERE %s"
                   .formatted(walk == Walk.TAG ? "_tag" : "", walked, scanned.all())
-              : "(SELECT entry.* FROM %s WHERE %s LIMIT %d) AS examined %s"
+              : "(SELECT entry.* FROM %s WHERE %s LIMIT %s) AS examined %s"
                   .formatted(source(), scanned.all(), EXAMINED, checked.where());
       return new Statement(
           "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT ?) AS counted".formatted(matches),

@@ -35,7 +35,7 @@ final class SqliteTexts implements SqlTexts {
       """
       SELECT changed.id, changed.before, coalesce(directory.searchable, '')
       FROM directory_text AS changed LEFT JOIN directory ON directory.id = changed.id
-      LIMIT %d
+      LIMIT %s
       """
           .formatted(AT_ONCE);
 

@@ -16,6 +16,7 @@ import io.fermata.persistence.sql.SqlListing;
 import io.fermata.persistence.sql.Trigrams;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
@@ -117,6 +118,20 @@ public abstract class DirectoryContract {
     assertThat(page(THREADS.tagged("a.b", "\"").having("x.y", "").having("$", "{}")).entries())
         .containsExactly(odd);
     assertThat(get("nobody's")).isNull();
+  }
+
+  @Test
+  void aListIsTheSameOnAMachineWhoseLanguageHasOtherDigits() {
+    put(entry("a"));
+    Locale before = Locale.getDefault();
+    try {
+      Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+      assertThat("%d".formatted(10)).isNotEqualTo("10");
+      assertThat(ids(THREADS)).containsExactly("a");
+      assertThat(ids(THREADS.containing("support"))).containsExactly("a");
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 
   @Test

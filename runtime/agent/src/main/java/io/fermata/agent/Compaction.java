@@ -18,7 +18,7 @@ public record Compaction(Model model, int after, int keep, String instruction) {
   public Compaction {
     if (keep < 1 || after <= keep) {
       throw new IllegalArgumentException(
-          "A compaction after %d messages that keeps %d leaves nothing to summarize; keep fewer"
+          "A compaction after %s messages that keeps %s leaves nothing to summarize; keep fewer"
               .formatted(after, keep));
     }
   }

@@ -119,7 +119,7 @@ public final class Prompt {
   public Prompt window(int messages) {
     if (messages < 1) {
       throw new IllegalArgumentException(
-          "A window of %d messages is empty; use at least 1".formatted(messages));
+          "A window of %s messages is empty; use at least 1".formatted(messages));
     }
     return with(terms -> terms.window = messages);
   }

@@ -134,7 +134,7 @@ final class AccessOptions {
       int equals = entry.indexOf('=');
       if (equals < 1 || equals == entry.length() - 1) {
         throw new IllegalArgumentException(
-            "%s is invalid: entry %d is not a principal with a key, such as ann=<key>"
+            "%s is invalid: entry %s is not a principal with a key, such as ann=<key>"
                 .formatted(keys.isEmpty() ? KEYS : "--api-key", read.size() + 1));
       }
       read.add(new Key(entry.substring(0, equals), entry.substring(equals + 1)));

@@ -248,7 +248,7 @@ final class ForkCommand extends ConsoleCommand {
     for (JournalEntry<Event> entry : journal.entries()) {
       out()
           .printf(
-              "%4d  %s  %s: %s%n",
+              "%4s  %s  %s: %s%n",
               entry.seq(), Instant.ofEpochMilli(entry.at()), entry.cause(), last(entry.events()));
     }
     out().flush();
@@ -294,7 +294,7 @@ final class ForkCommand extends ConsoleCommand {
 
   private void print(RunName run, Fork fork) {
     String name = new RunName(fork.flow(), fork.runId()).toString();
-    out().printf("%s is a fork of %s at entry %d%n", name, run, at);
+    out().printf("%s is a fork of %s at entry %s%n", name, run, at);
     out().println(fork.reply().structured().toPrettyString());
     out().printf("It belongs to %s; its sessionId is %s%n", fork.principal(), fork.sessionId());
     out().flush();

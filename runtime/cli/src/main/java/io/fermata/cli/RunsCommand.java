@@ -166,7 +166,7 @@ final class RunsCommand extends ConsoleCommand {
         commandLine()
             .getErr()
             .printf(
-                "Read %s; listed: %s; removed from the list: %d%n",
+                "Read %s; listed: %s; removed from the list: %s%n",
                 Cli.counted(rebuilt.journals(), "journal", "journals"),
                 Cli.counted(rebuilt.entered(), "run", "runs"),
                 rebuilt.removed());
@@ -228,7 +228,7 @@ final class RunsCommand extends ConsoleCommand {
     JsonNode body = read(response.body());
     if (response.statusCode() != 200) {
       throw new UnusableException(
-          "%s answers %d: %s"
+          "%s answers %s: %s"
               .formatted(
                   url,
                   response.statusCode(),

@@ -762,7 +762,7 @@ public final class McpServerBuilder {
 
   private IllegalStateException cannotListen(@Nullable Throwable cause) {
     return new IllegalStateException(
-        "Cannot listen on port %d of %s: %s.".formatted(port, address, whyNotListening(cause)),
+        "Cannot listen on port %s of %s: %s.".formatted(port, address, whyNotListening(cause)),
         cause);
   }
 

@@ -141,13 +141,13 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
    */
   public String text() {
     String counts =
-        "%d run(s): %d continue, %d are migrated, %d cannot continue%n"
+        "%s run(s): %s continue, %s are migrated, %s cannot continue%n"
             .formatted(
                 runs.size(),
                 of(Verdict.CONTINUES).size(),
                 of(Verdict.MIGRATES).size(),
                 of(Verdict.STRANDED).size());
-    String held = "%d thread(s): %d are held%n".formatted(threads.size(), held().size());
+    String held = "%s thread(s): %s are held%n".formatted(threads.size(), held().size());
     return counts
         + runs.stream()
             .filter(run -> run.verdict() != Verdict.CONTINUES)
@@ -165,6 +165,6 @@ public record Rollout(List<RunResult> runs, List<ThreadResult> threads) {
   private static String line(RunResult run) {
     String verdict = run.verdict() == Verdict.MIGRATES ? "migrated" : "CANNOT CONTINUE";
     String title = "%-15s  %s run %s".formatted(verdict, run.flow(), run.runId());
-    return "%s on version %d: %s%n".formatted(title, run.version(), run.why());
+    return "%s on version %s: %s%n".formatted(title, run.version(), run.why());
   }
 }

@@ -89,7 +89,7 @@ public final class StoredRun extends StoredJournal<RunJournal> {
                 throw new IllegalArgumentException(StoredJournals.unknown(STORE, flow, runId));
               } else if (failures.getAsLong() > 0) {
                 throw new IllegalStateException(
-                    "Recorders threw %d times during the replay of the run %s; see onError of the other recorders"
+                    "Recorders threw %s times during the replay of the run %s; see onError of the other recorders"
                         .formatted(failures.getAsLong(), runId));
               }
             });

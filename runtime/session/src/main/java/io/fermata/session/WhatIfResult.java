@@ -157,18 +157,18 @@ public record WhatIfResult(
   /** The counts, and the examples. */
   public String text() {
     StringBuilder text = new StringBuilder();
-    text.append("%d run(s): %d are decided as they were".formatted(runs(), same));
-    text.append(", %d otherwise".formatted(otherwise()));
-    text.append(inPart() == 0 ? "" : ", %d are not compared to their end".formatted(inPart()));
+    text.append("%s run(s): %s are decided as they were".formatted(runs(), same));
+    text.append(", %s otherwise".formatted(otherwise()));
+    text.append(inPart() == 0 ? "" : ", %s are not compared to their end".formatted(inPart()));
     text.append("%n".formatted());
     for (Unread each : unread) {
       text.append(
-          "%d session(s) could not be read, so nothing is known of them, for example %s: %s%n"
+          "%s session(s) could not be read, so nothing is known of them, for example %s: %s%n"
               .formatted(each.sessions(), each.example(), each.reason()));
     }
     if (skipped > 0) {
       text.append(
-          "%d session(s) were skipped: their flow or agent was not given, or their runs are swept%n"
+          "%s session(s) were skipped: their flow or agent was not given, or their runs are swept%n"
               .formatted(skipped));
     }
     text.append(uncompared.isEmpty() ? "" : "%n  runs  what is not compared%n".formatted());
@@ -180,7 +180,7 @@ public record WhatIfResult(
   }
 
   private static String line(Uncompared rest) {
-    return "%6d  %s: the rest of a run, because %s; for example of %s from entry %d on%n"
+    return "%6s  %s: the rest of a run, because %s; for example of %s from entry %s on%n"
         .formatted(rest.runs(), rest.flow(), rest.reason(), rest.example(), rest.entry());
   }
 
@@ -188,13 +188,13 @@ public record WhatIfResult(
     Change change = count.change();
     String where = change.node().isEmpty() ? count.flow() : count.flow() + " " + change.node();
     String title = change.kind().title();
-    return "%6d  %s: %s, %s%n".formatted(count.runs(), where, title, change.text())
+    return "%6s  %s: %s, %s%n".formatted(count.runs(), where, title, change.text())
         + count.decisions().stream().map(DecidedOtherwise::text).collect(Collectors.joining());
   }
 
   private static String described(Example example) {
     String at = example.node().isEmpty() ? "" : " at " + example.node();
-    return "%n%d run(s) of %s%s, for example %s:%n%s%n"
+    return "%n%s run(s) of %s%s, for example %s:%n%s%n"
         .formatted(example.runs(), example.flow(), at, example.run(), example.text());
   }
 

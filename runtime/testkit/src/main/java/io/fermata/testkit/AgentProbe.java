@@ -141,11 +141,11 @@ public final class AgentProbe implements AutoCloseable {
       throw new IllegalStateException("The test has killed this process");
     }
     String key = flow.idempotencyKey();
-    performed.add("%s attempt %d".formatted(tool, flow.attempt()));
+    performed.add("%s attempt %s".formatted(tool, flow.attempt()));
     int end = key.lastIndexOf('/');
     Long stored = probed.completed(key.substring(0, end), key.substring(end + 1));
     if (!keys.add(tool + " " + key) && stored != null) {
-      twice = "%s was called again, although entry %d has its result.".formatted(tool, stored);
+      twice = "%s was called again, although entry %s has its result.".formatted(tool, stored);
     }
   }
 
@@ -341,7 +341,7 @@ public final class AgentProbe implements AutoCloseable {
     journal.events().forEach(hidden::learn);
     List<String> lines = journal.narrative(agents).lines().toList();
     int skipped = Math.max(0, lines.size() - LINES);
-    String more = skipped == 0 ? "" : "… %d more, then".formatted(skipped);
+    String more = skipped == 0 ? "" : "… %s more, then".formatted(skipped);
     return hidden.masked(story)
         + lines.stream()
             .skip(skipped)

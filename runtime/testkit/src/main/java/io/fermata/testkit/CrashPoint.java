@@ -137,7 +137,7 @@ final class CrashPoint {
         at.stream()
             .flatMap(entry -> events(entry).stream().map(event -> described(entry, event)))
             .collect(Collectors.joining(", "));
-    return "%s entry %d was stored (%s)"
+    return "%s entry %s was stored (%s)"
         .formatted(
             timing == Timing.BEFORE ? "before" : "after",
             at.get(0).sequenceNr(),

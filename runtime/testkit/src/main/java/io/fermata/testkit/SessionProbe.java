@@ -337,7 +337,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
     Long stored = probed.completed(effect.runId(), effect.place());
     if (stored != null && effect.kind() != StepEffect.Kind.REMIND) {
       twice =
-          "%s was performed again, although entry %d has its result."
+          "%s was performed again, although entry %s has its result."
               .formatted(effect.place().node(), stored);
     }
     return switch (fate) {

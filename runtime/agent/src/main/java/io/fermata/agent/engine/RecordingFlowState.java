@@ -361,7 +361,7 @@ final class RecordingFlowState implements FlowState {
     long size = before.apply(List.of(change), 0).stored().size();
     if (size > Bounds.STORAGE && size > before.stored().size()) {
       throw new IllegalArgumentException(
-          "%s does not fit: context and storage of a thread hold up to %d characters, and this would make %d; store large data as files"
+          "%s does not fit: context and storage of a thread hold up to %s characters, and this would make %s; store large data as files"
               .formatted(key, Bounds.STORAGE, size));
     }
     change(change);
@@ -399,11 +399,11 @@ final class RecordingFlowState implements FlowState {
       boolean isNew = !exists(clean);
       if (data.length > Bounds.FILE) {
         throw new IllegalArgumentException(
-            "The file %s has %d bytes; a thread keeps files of at most %d"
+            "The file %s has %s bytes; a thread keeps files of at most %s"
                 .formatted(clean, data.length, Bounds.FILE));
       } else if (isNew && recorder.state().stored().files().size() >= Bounds.FILES) {
         throw new IllegalArgumentException(
-            "The thread has %d files already; delete some before writing %s"
+            "The thread has %s files already; delete some before writing %s"
                 .formatted(Bounds.FILES, clean));
       }
       change(
@@ -525,7 +525,7 @@ final class RecordingFlowState implements FlowState {
     }
     if (delay.compareTo(Limits.TIME) > 0) {
       throw new IllegalArgumentException(
-          "The effect %s is scheduled for after %s; give it at most %d days"
+          "The effect %s is scheduled for after %s; give it at most %s days"
               .formatted(effect, delay, Limits.TIME.toDays()));
     }
     ObjectNode given = arguments(arguments);
@@ -587,7 +587,7 @@ final class RecordingFlowState implements FlowState {
       int calls =
           state.waiting().size() + (frame == null ? 0 : frame.calls().size() + frame.made().size());
       if (calls >= Bounds.CALLS) {
-        throw new IllegalArgumentException("A step has at most %d calls".formatted(Bounds.CALLS));
+        throw new IllegalArgumentException("A step has at most %s calls".formatted(Bounds.CALLS));
       }
     }
 
@@ -602,7 +602,7 @@ final class RecordingFlowState implements FlowState {
       }
       if (waiting > Bounds.EFFECTS || size > Bounds.EFFECTS_ARGUMENTS) {
         throw new IllegalArgumentException(
-            "A thread has at most %d scheduled effects with %d characters of arguments, and this would make %d with %d; remove some, or store large data as files"
+            "A thread has at most %s scheduled effects with %s characters of arguments, and this would make %s with %s; remove some, or store large data as files"
                 .formatted(Bounds.EFFECTS, Bounds.EFFECTS_ARGUMENTS, waiting, size));
       }
     }

@@ -243,7 +243,7 @@ public final class ThreadProgram
       if (!frame.detached() && frame.prompt() != null && agent.prompt(frame.prompt()) == null) {
         return refused(
             "unknown_prompt",
-            "A step of the prompt %s was in progress at entry %d, and the agent %s has no such prompt; fork at an entry where the thread rests"
+            "A step of the prompt %s was in progress at entry %s, and the agent %s has no such prompt; fork at an entry where the thread rests"
                 .formatted(frame.prompt(), fork.fork().entry(), name));
       }
     }
@@ -275,7 +275,7 @@ public final class ThreadProgram
     } else if (state.inbox().size() >= Bounds.INBOX && !releases) {
       return failure(
           "busy",
-          "%d messages wait for the end of the current step; send this one later"
+          "%s messages wait for the end of the current step; send this one later"
               .formatted(state.inbox().size()));
     }
     Outcome.Failure invalid = invalid(post.message());
@@ -308,7 +308,7 @@ public final class ThreadProgram
         ? null
         : failure(
             "invalid_key",
-            "A key has at most %d characters; this one has %d".formatted(Bounds.KEY, key.length()));
+            "A key has at most %s characters; this one has %s".formatted(Bounds.KEY, key.length()));
   }
 
   /** The error of a message that no thread keeps; null for none. */
@@ -319,14 +319,14 @@ public final class ThreadProgram
     } else if (content != null && content.length() > Bounds.TEXT) {
       return failure(
           "message_too_long",
-          "A message has at most %d characters; this one has %d"
+          "A message has at most %s characters; this one has %s"
               .formatted(Bounds.TEXT, content.length()));
     }
     return Bounds.fits(message.metadata())
         ? null
         : failure(
             "message_too_long",
-            "The metadata of a message has at most %d characters of JSON; attach large data as a file"
+            "The metadata of a message has at most %s characters of JSON; attach large data as a file"
                 .formatted(Bounds.DATA));
   }
 
@@ -334,13 +334,13 @@ public final class ThreadProgram
       TurnLoop loop, ThreadState state, ThreadInput.Post post, List<String> paths) {
     int files = state.stored().files().size() + post.attachments().size();
     if (files > Bounds.FILES) {
-      return failure("too_many_files", "A thread keeps at most %d files".formatted(Bounds.FILES));
+      return failure("too_many_files", "A thread keeps at most %s files".formatted(Bounds.FILES));
     }
     for (Attachment attachment : post.attachments()) {
       if (attachment.data().length > Bounds.FILE) {
         return failure(
             "file_too_large",
-            "%s has %d bytes; a file has at most %d"
+            "%s has %s bytes; a file has at most %s"
                 .formatted(attachment.name(), attachment.data().length, Bounds.FILE));
       }
     }
@@ -609,7 +609,7 @@ public final class ThreadProgram
 
   /** Fails a step, or a turn of code, after repeated interruptions. */
   private static void failCutOff(TurnLoop loop, StepFrame frame) {
-    String reason = "It was interrupted %d times in a row".formatted(frame.attempt());
+    String reason = "It was interrupted %s times in a row".formatted(frame.attempt());
     if (frame.stage() == StepFrame.Stage.THINKING) {
       loop.failStep(frame, "cut_off", reason, List.of());
     }

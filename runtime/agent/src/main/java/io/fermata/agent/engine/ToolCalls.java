@@ -255,7 +255,7 @@ public final class ToolCalls {
       return ended(
           ToolResult.error(
               "too_many_instances",
-              "There are already %d of %s; pass the reference of one of them: %s"
+              "There are already %s of %s; pass the reference of one of them: %s"
                   .formatted(
                       mine.size(),
                       relation.name(),
@@ -265,7 +265,7 @@ public final class ToolCalls {
       return ended(
           ToolResult.error(
               "too_many_children",
-              "The thread has created %d others and cannot create more; pass the reference of one of them"
+              "The thread has created %s others and cannot create more; pass the reference of one of them"
                   .formatted(Bounds.CHILDREN)));
     }
     ThreadEvent.Created self = recorder.state().begun();
@@ -273,7 +273,7 @@ public final class ToolCalls {
       return ended(
           ToolResult.error(
               "too_deep",
-              "Agents put each other to work at most %d levels deep".formatted(Bounds.DEPTH)));
+              "Agents put each other to work at most %s levels deep".formatted(Bounds.DEPTH)));
     }
     String message = arguments.path("message").asText();
     ThreadEvent.Parent parent = self.parentFor(relation.name(), call.key());

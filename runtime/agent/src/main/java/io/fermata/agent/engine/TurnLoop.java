@@ -227,9 +227,9 @@ final class TurnLoop extends DecidedEvents {
   private void step(Side side, Participant.Speaker speaker) {
     TurnState turn = state().turn();
     if (speaker.maxSteps() > 0 && turn.steps(side) >= speaker.maxSteps()) {
-      stop(side, StopCode.MAX_SIDE_STEPS, "%d steps".formatted(turn.steps(side)), false);
+      stop(side, StopCode.MAX_SIDE_STEPS, "%s steps".formatted(turn.steps(side)), false);
     } else if (turn.steps() >= agent().maxSteps()) {
-      stop(side, StopCode.MAX_TOTAL_STEPS, "%d steps".formatted(turn.steps()), false);
+      stop(side, StopCode.MAX_TOTAL_STEPS, "%s steps".formatted(turn.steps()), false);
     } else if (agents.overspent(state()) != null) {
       stop(side, StopCode.BUDGET_SPENT, state().usage().words(), false);
     } else if (needsSummary()) {
@@ -255,7 +255,7 @@ final class TurnLoop extends DecidedEvents {
     if (agents.overspent(state()) != null) {
       failSubPrompt(frame, "The budget of the thread is spent: " + state().usage().words());
     } else if (state().turn().running() && state().turn().steps() >= agent().maxSteps()) {
-      failSubPrompt(frame, "Models were called %d times".formatted(state().turn().steps()));
+      failSubPrompt(frame, "Models were called %s times".formatted(state().turn().steps()));
     } else {
       beginStep(frame.path(), frame.side(), Objects.requireNonNull(frame.prompt()));
     }
@@ -287,7 +287,7 @@ final class TurnLoop extends DecidedEvents {
   private void endTopStep(StepFrame frame, Participant.Speaker speaker) {
     Side side = frame.side();
     if (state().turn().streak().empty() >= EMPTY_REPLIES) {
-      String reason = "The model replied with nothing %d times in a row".formatted(EMPTY_REPLIES);
+      String reason = "The model replied with nothing %s times in a row".formatted(EMPTY_REPLIES);
       failStep(frame, ModelError.EMPTY.wireName(), reason, List.of());
       stop(side, StopCode.STEP_ERROR, reason, false);
       return;
@@ -440,7 +440,7 @@ final class TurnLoop extends DecidedEvents {
 
   private void breakCircuit(Side side) {
     String words =
-        "I've stopped because the same error came back %d times in a row: %s"
+        "I've stopped because the same error came back %s times in a row: %s"
             .formatted(SAME_ERRORS, state().turn().streak().error());
     Message message =
         Message.of(side.role(), words)
@@ -487,7 +487,7 @@ final class TurnLoop extends DecidedEvents {
         ? ToolResult.success(text)
         : ToolResult.error(
             "sub_prompt_failed",
-            "Sub-prompt failed with %d error(s)%s"
+            "Sub-prompt failed with %s error(s)%s"
                 .formatted(errors, text.isEmpty() ? "" : "\n" + text));
   }
 

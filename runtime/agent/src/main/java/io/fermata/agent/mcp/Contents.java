@@ -63,7 +63,7 @@ final class Contents {
       return;
     }
     if (data.length > Bounds.FILE) {
-      words.add("(%s is too large with %d bytes)".formatted(named, data.length));
+      words.add("(%s is too large with %s bytes)".formatted(named, data.length));
     } else {
       files.add(new Attachment(named, type, data));
     }

@@ -61,7 +61,7 @@ public final class Bounds {
   public static void requireData(String what, @Nullable JsonNode data) {
     if (!fits(data)) {
       throw new IllegalArgumentException(
-          "The %s is longer than the %d characters of JSON that a thread accepts; store large data as files"
+          "The %s is longer than the %s characters of JSON that a thread accepts; store large data as files"
               .formatted(what, DATA));
     }
   }
@@ -73,7 +73,7 @@ public final class Bounds {
   public static String text(String what, String text) {
     if (text.length() > TEXT) {
       throw new IllegalArgumentException(
-          "A %s of %d characters is longer than the %d that a thread accepts"
+          "A %s of %s characters is longer than the %s that a thread accepts"
               .formatted(what, text.length(), TEXT));
     }
     return Texts.sound(text);
@@ -108,7 +108,7 @@ public final class Bounds {
     }
     if (size > ENV) {
       throw new IllegalArgumentException(
-          "The environment of a thread holds %d characters and this makes %d".formatted(ENV, size));
+          "The environment of a thread holds %s characters and this makes %s".formatted(ENV, size));
     }
   }
 
@@ -117,7 +117,7 @@ public final class Bounds {
     tags.forEach(tag -> all.add(Texts.sound(tag)));
     if (all.size() > TAGS || !all.stream().allMatch(Bounds::isTag)) {
       throw new IllegalArgumentException(
-          "A thread has at most %d tags of 1 to %d characters, each one line".formatted(TAGS, TAG));
+          "A thread has at most %s tags of 1 to %s characters, each one line".formatted(TAGS, TAG));
     }
     return all;
   }

@@ -31,9 +31,9 @@ final class RequestFit {
   private static final int NOTE = 32;
 
   private static final String LEFT_OUT =
-      "(%d messages of this conversation are left out, as they do not fit into a request.)";
+      "(%s messages of this conversation are left out, as they do not fit into a request.)";
 
-  private static final String SHORTENED = " (shortened, %d characters in all)";
+  private static final String SHORTENED = " (shortened, %s characters in all)";
 
   private final List<List<ChatMessage>> units;
   private int room;

@@ -13,12 +13,12 @@ public record TokenCounts(long input, long cached, long output) {
   public TokenCounts {
     if (input < 0 || cached < 0 || output < 0) {
       throw new IllegalArgumentException(
-          "%d input, %d cached and %d output tokens are no counts; none is negative"
+          "%s input, %s cached and %s output tokens are no counts; none is negative"
               .formatted(input, cached, output));
     }
     if (cached > input) {
       throw new IllegalArgumentException(
-          "%d of %d input tokens cannot have come from a cache; count cached tokens into the input, as TokenCounts.beside does"
+          "%s of %s input tokens cannot have come from a cache; count cached tokens into the input, as TokenCounts.beside does"
               .formatted(cached, input));
     }
   }

@@ -29,7 +29,7 @@ public record Usage(long inputTokens, long cachedTokens, long outputTokens, BigD
 
   /** For people and models. */
   public String words() {
-    return "%d tokens and %s US dollars used"
+    return "%s tokens and %s US dollars used"
         .formatted(inputTokens + outputTokens, cost.toPlainString());
   }
 

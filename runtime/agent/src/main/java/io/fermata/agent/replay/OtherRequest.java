@@ -92,7 +92,7 @@ record OtherRequest(
     int count = now == null ? 0 : now.count();
     return before == count
         ? "%s as were recorded, but not the same%s".formatted(plural(count, what), which)
-        : "%s now, %d recorded%s".formatted(plural(count, what), before, which);
+        : "%s now, %s recorded%s".formatted(plural(count, what), before, which);
   }
 
   private static String plural(int count, String what) {

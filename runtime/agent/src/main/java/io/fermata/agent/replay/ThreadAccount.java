@@ -158,7 +158,7 @@ final class ThreadAccount {
 
   private @Nullable String step(ThreadEvent event) {
     if (event instanceof ThreadEvent.StepBegan e) {
-      return "the model of side %s is asked (prompt %s, step %d, attempt %d)"
+      return "the model of side %s is asked (prompt %s, step %s, attempt %s)"
           .formatted(e.side(), e.prompt(), e.step(), e.attempt());
     } else if (event instanceof ThreadEvent.StepEnded e) {
       String calls = calls(e.calls());
@@ -170,9 +170,9 @@ final class ThreadAccount {
     } else if (event instanceof ThreadEvent.StepFailed e) {
       return "no model replied, %s: %s".formatted(e.code(), e.reason());
     } else if (event instanceof ThreadEvent.TurnBegan e) {
-      return "the code of side %s takes its turn (attempt %d)".formatted(e.side(), e.attempt());
+      return "the code of side %s takes its turn (attempt %s)".formatted(e.side(), e.attempt());
     } else if (event instanceof ThreadEvent.CallBegan e) {
-      return "the call %s is made (attempt %d)".formatted(e.call(), e.attempt());
+      return "the call %s is made (attempt %s)".formatted(e.call(), e.attempt());
     } else if (event instanceof ThreadEvent.CallFailed e) {
       return "the call %s failed and is retried: %s".formatted(e.call(), e.reason());
     } else if (event instanceof ThreadEvent.CallWaits e) {
@@ -214,7 +214,7 @@ final class ThreadAccount {
     if (event instanceof ThreadEvent.Created e) {
       return "the thread %s of the agent %s is created".formatted(e.threadId(), e.agent());
     } else if (event instanceof ThreadEvent.ForkedFrom e) {
-      return "the thread is a fork of %s at entry %d, %s, by %s%s; what is above happened there"
+      return "the thread is a fork of %s at entry %s, %s, by %s%s; what is above happened there"
           .formatted(
               e.fork().threadId(),
               e.fork().entry(),
@@ -236,7 +236,7 @@ final class ThreadAccount {
     } else if (event instanceof ThreadEvent.Stopped e) {
       return rests(e.code(), e.detail());
     } else if (event instanceof ThreadEvent.Compacting e) {
-      return "the older messages are being summarized (attempt %d)".formatted(e.attempt());
+      return "the older messages are being summarized (attempt %s)".formatted(e.attempt());
     } else if (event instanceof ThreadEvent.Compacted e) {
       return e.summary() == null
           ? "the older messages could not be summarized"
@@ -280,7 +280,7 @@ final class ThreadAccount {
     } else if (change instanceof ThreadEvent.EnvSet e) {
       return "env.%s becomes %s".formatted(e.key(), quoted(e.value()));
     } else if (change instanceof ThreadEvent.FileWritten e) {
-      return "the file %s is written, %d bytes".formatted(e.path(), e.data().length);
+      return "the file %s is written, %s bytes".formatted(e.path(), e.data().length);
     }
     return rest(change);
   }

@@ -202,7 +202,7 @@ final class ThreadCauses {
       List<Happening> answers =
           e.attempt() > 1 && before != null ? before.answers() : answered(e.frame());
       Happening begun = happened(event, answers);
-      String where = ", step %d of side %s, prompt %s".formatted(e.step(), e.side(), e.prompt());
+      String where = ", step %s of side %s, prompt %s".formatted(e.step(), e.side(), e.prompt());
       steps.put(e.frame(), new Step(begun, answers, where));
       named.put(e.messageId(), begun);
     } else if (event instanceof ThreadEvent.TurnBegan) {
@@ -321,7 +321,7 @@ final class ThreadCauses {
   }
 
   private Happening happened(String text, List<Happening> reasons) {
-    String where = " (entry %d, %s)".formatted(entry.seq(), entry.cause());
+    String where = " (entry %s, %s)".formatted(entry.seq(), entry.cause());
     return new Happening(entry.seq(), text + where, reasons);
   }
 

@@ -96,7 +96,7 @@ public final class ThreadDivergence {
     return frame == null
         ? "agent %s, %s"
             .formatted(before.agent(), steps == 0 ? "before its first step" : "after step " + steps)
-        : "agent %s, step %d of side %s%s"
+        : "agent %s, step %s of side %s%s"
             .formatted(
                 before.agent(),
                 frame.step(),

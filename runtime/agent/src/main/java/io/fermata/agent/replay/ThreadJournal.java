@@ -211,7 +211,7 @@ public record ThreadJournal(
   /** For logs, without what was said. */
   @Override
   public String toString() {
-    return "thread %s of %s with %d entries%s"
+    return "thread %s of %s with %s entries%s"
         .formatted(threadId, agent, entries.size(), cut ? ", cut there" : "");
   }
 }

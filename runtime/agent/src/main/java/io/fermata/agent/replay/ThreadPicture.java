@@ -111,7 +111,7 @@ final class ThreadPicture {
       if (left > 1 && i == FIRST_ROWS) {
         long from = rows.get(i).seq();
         i += left;
-        String what = "left out: %d rows of the entries %d to %d";
+        String what = "left out: %s rows of the entries %s to %s";
         String text = what.formatted(left, from, rows.get(i - 1).seq());
         shown.add(new Remark(side(Side.B), side(Side.A), text, false));
       }

@@ -181,7 +181,7 @@ public final class Tools {
         wrong("has no description; describe for the model when to call it");
       }
       if (options.attempts() < 1) {
-        wrong("attempts is %d; it must be at least 1".formatted(options.attempts()));
+        wrong("attempts is %s; it must be at least 1".formatted(options.attempts()));
       }
     }
 

@@ -250,7 +250,7 @@ public final class Run<S extends Record> {
   private Run<S> tagging(Tagging changed) {
     if (!changed.fits(run.tags())) {
       throw new IllegalStateException(
-          "Step %s gives the run more than %d tags; take others away with untag(…)"
+          "Step %s gives the run more than %s tags; take others away with untag(…)"
               .formatted(effect.place(), Tagging.MOST));
     }
     tagging = changed;

@@ -184,7 +184,7 @@ public final class FlowProgram<S extends Record>
   }
 
   private String unfit(RunState state, Migrations.Unfit e) {
-    return "The run is on %s version %d and cannot be carried over to version %d, because %s. %s."
+    return "The run is on %s version %s and cannot be carried over to version %s, because %s. %s."
         .formatted(
             flow.id(),
             state.version(),

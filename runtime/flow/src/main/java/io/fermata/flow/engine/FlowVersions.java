@@ -122,16 +122,16 @@ public final class FlowVersions {
     int newest = newest().flow().version();
     String advice =
         began == newest
-            ? "Give the changed graph version %d with migrate(%d, …)".formatted(newest + 1, began)
-            : "Leave version %d out and let version %d migrate(%d, …)"
+            ? "Give the changed graph version %s with migrate(%s, …)".formatted(newest + 1, began)
+            : "Leave version %s out and let version %s migrate(%s, …)"
                 .formatted(began, newest, began);
-    return "The run began on %s version %d (%s), whose graph has changed under the same version (%s). %s, or restore the graph."
+    return "The run began on %s version %s (%s), whose graph has changed under the same version (%s). %s, or restore the graph."
         .formatted(changed.id(), began, run.fingerprint(), changed.fingerprint(), advice);
   }
 
   private String missing(RunState run) {
     Flow<?> newest = newest().flow();
-    return "The run began on %s version %d (%s); this server has version %d (%s). %s."
+    return "The run began on %s version %s (%s); this server has version %s (%s). %s."
         .formatted(
             newest.id(),
             run.version(),

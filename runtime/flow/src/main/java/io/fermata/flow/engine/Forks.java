@@ -134,7 +134,7 @@ final class Forks {
     }
     if (joining.needed() > 0 && arrived + open < needed) {
       String message =
-          "Only %d of the %d branches after %s can still arrive."
+          "Only %s of the %s branches after %s can still arrive."
               .formatted(arrived + open, needed, place.node());
       drive.halt(place, Event.Resume.JOINING, ErrorCode.JOIN_FAILED, message, "");
       return true;

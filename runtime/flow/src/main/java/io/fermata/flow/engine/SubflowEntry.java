@@ -111,7 +111,7 @@ final class SubflowEntry {
   private void tooMany(Place place, int items, int bound) {
     ErrorCode code = ErrorCode.TOO_MANY_BRANCHES;
     String message =
-        "The list of %s has %d items and may have %d.".formatted(place.node(), items, bound);
+        "The list of %s has %s items and may have %s.".formatted(place.node(), items, bound);
     drive.halt(place, Event.Resume.ENTERING, code, message, "");
   }
 

@@ -17,7 +17,7 @@ public record Retry(int attempts, Duration first, Duration longest) {
   public Retry {
     if (attempts < 1) {
       throw new IllegalArgumentException(
-          "A retry of %d attempts makes none; give at least 1, the first included"
+          "A retry of %s attempts makes none; give at least 1, the first included"
               .formatted(attempts));
     }
     if (first.isNegative() || longest.compareTo(first) < 0) {

@@ -71,7 +71,7 @@ public record Tagging(List<String> added, List<String> removed) {
         || tag.chars().anyMatch(Character::isISOControl)) {
       String shown = tag.length() > SHOWN ? tag.substring(0, SHOWN) + "…" : tag;
       throw new IllegalArgumentException(
-          "\"%s\" is no tag: it has 1 to %d characters, no space around it, and is one line"
+          "\"%s\" is no tag: it has 1 to %s characters, no space around it, and is one line"
               .formatted(shown, LENGTH));
     }
   }

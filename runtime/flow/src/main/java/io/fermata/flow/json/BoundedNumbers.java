@@ -3,6 +3,7 @@ package io.fermata.flow.json;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ValueNode;
 import java.math.BigDecimal;
+import java.util.Locale;
 
 /**
  * Refuses the numbers that {@link Json} could not write and read back: it writes them without an
@@ -18,7 +19,9 @@ public final class BoundedNumbers extends JsonNodeFactory {
     private static final long serialVersionUID = 1;
 
     private TooLong() {
-      super("A number has more than %,d digits without its exponent".formatted(DIGITS));
+      super(
+          String.format(
+              Locale.ENGLISH, "A number has more than %,d digits without its exponent", DIGITS));
     }
   }
 

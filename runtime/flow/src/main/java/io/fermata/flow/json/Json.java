@@ -267,7 +267,7 @@ public final class Json {
     } catch (JsonProcessingException e) {
       JsonLocation at = e.getLocation();
       throw new IllegalArgumentException(
-          "It is no JSON at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr()), e);
+          "It is no JSON at line %s, column %s".formatted(at.getLineNr(), at.getColumnNr()), e);
     }
   }
 

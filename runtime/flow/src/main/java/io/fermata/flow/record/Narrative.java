@@ -136,7 +136,7 @@ public final class Narrative implements Recorder {
   @Override
   public void onRunStart(Occurrence at, Observation.RunStart event) {
     String intent = event.intent().isBlank() ? "" : ", because: " + Phrases.quoted(event.intent());
-    String sentence = "Run %s of %s, version %d, began%s.";
+    String sentence = "Run %s of %s, version %s, began%s.";
     say(at, sentence.formatted(at.run(), at.flow(), event.version(), intent));
   }
 
@@ -283,7 +283,7 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onMigrated(Occurrence at, Event.Migrated event) {
-    String sentence = "The run was carried over from version %d of its flow to version %d.";
+    String sentence = "The run was carried over from version %s of its flow to version %s.";
     stress(at, sentence.formatted(event.from(), event.to()));
   }
 
@@ -293,7 +293,7 @@ public final class Narrative implements Recorder {
     String by = from.by().isEmpty() ? "" : " by " + from.by();
     String mode = from.mode().name().toLowerCase(Locale.ROOT).replace('_', ' ');
     String sentence =
-        "This is a fork of run %s at entry %d, made%s, %s. What is above happened there.";
+        "This is a fork of run %s at entry %s, made%s, %s. What is above happened there.";
     stress(at, sentence.formatted(from.runId(), from.entry(), by, mode));
   }
 

@@ -195,7 +195,7 @@ public final class Inventions {
   }
 
   private String two(String before, int least, int most) {
-    return "%s%02d".formatted(before, least + random.nextInt(most - least + 1));
+    return String.format(Locale.ROOT, "%s%02d", before, least + random.nextInt(most - least + 1));
   }
 
   /** The text with what is invented for its letters and digits in their places. */

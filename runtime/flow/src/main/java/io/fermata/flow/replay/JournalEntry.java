@@ -42,14 +42,14 @@ public record JournalEntry<E>(
   /** Which entry it is, in words. */
   public String title() {
     return by.equals(ENCRYPTED)
-        ? "entry %d is encrypted with a key that is not there".formatted(seq)
-        : "entry %d (%s, %s)".formatted(seq, cause(), Instant.ofEpochMilli(at));
+        ? "entry %s is encrypted with a key that is not there".formatted(seq)
+        : "entry %s (%s, %s)".formatted(seq, cause(), Instant.ofEpochMilli(at));
   }
 
   /** For logs, without what the run or the thread knows. */
   @Override
   public String toString() {
-    return "entry %d (%s, %s) with %d event(s)"
+    return "entry %s (%s, %s) with %s event(s)"
         .formatted(seq, by, Instant.ofEpochMilli(at), events.size());
   }
 }

@@ -49,7 +49,7 @@ public record Replay(
   public record Uncompared(long entry, String reason, String kind) {
     /** Both, for people. */
     public String text() {
-      return "It is not compared from entry %d on, because %s".formatted(entry, reason);
+      return "It is not compared from entry %s on, because %s".formatted(entry, reason);
     }
   }
 

@@ -148,7 +148,7 @@ public record RunJournal(
     if (last == null || last.seq() != entry) {
       throw new ForkException(
           "unknown_entry",
-          "Run %s of %s has no entry %d; its entries are %s"
+          "Run %s of %s has no entry %s; its entries are %s"
               .formatted(this.runId, flow, entry, numbers()));
     }
     String earlier =
@@ -158,11 +158,11 @@ public record RunJournal(
     if (!state.running()) {
       throw new ForkException(
           "run_ended",
-          "Run %s of %s had ended by entry %d: %s".formatted(this.runId, flow, entry, earlier));
+          "Run %s of %s had ended by entry %s: %s".formatted(this.runId, flow, entry, earlier));
     } else if (undoes(state)) {
       throw new ForkException(
           "run_ending",
-          "Run %s of %s was undoing its steps at entry %d, and a fork must not undo them again: %s"
+          "Run %s of %s was undoing its steps at entry %s, and a fork must not undo them again: %s"
               .formatted(this.runId, flow, entry, earlier));
     }
     List<Event> first = new ArrayList<>();
@@ -286,7 +286,7 @@ public record RunJournal(
   /** For logs, without what the run knows. */
   @Override
   public String toString() {
-    return "run %s of %s with %d entries%s"
+    return "run %s of %s with %s entries%s"
         .formatted(runId, flow, entries.size(), cut ? ", cut there" : "");
   }
 }

@@ -243,7 +243,7 @@ public final class AccessTokens {
     fitting = fitting.stream().filter(key -> !IssuerKeys.weak(key)).toList();
     if (fitting.isEmpty()) {
       throw invalid(
-          "The token is signed with an RSA key of fewer than %d bits"
+          "The token is signed with an RSA key of fewer than %s bits"
               .formatted(IssuerKeys.MIN_RSA_BITS));
     } else if (fitting.stream().noneMatch(key -> signedBy(key, jwt))) {
       throw invalid("The signature of the token is invalid");

@@ -28,7 +28,7 @@ public final class ArrivingBody {
     if (!counts.tryEnter(principal, length)) {
       RpcException refusal =
           RpcException.tooManyCalls(
-              "Bodies of %d bytes are arriving already: wait for one to end."
+              "Bodies of %s bytes are arriving already: wait for one to end."
                   .formatted(counts.max()),
               1);
       refused.accept(refusal);

@@ -83,7 +83,7 @@ public final class CallQuotas {
   public <T> CompletionStage<T> during(String principal, Supplier<CompletionStage<T>> call) {
     if (!inFlight.tryEnter(principal, 1)) {
       throw RpcException.tooManyCalls(
-          "%d calls are in flight already: wait for one to end.".formatted(inFlight.max()), 1);
+          "%s calls are in flight already: wait for one to end.".formatted(inFlight.max()), 1);
     }
     CompletionStage<T> answer;
     try {

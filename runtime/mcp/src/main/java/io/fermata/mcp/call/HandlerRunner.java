@@ -231,7 +231,7 @@ public final class HandlerRunner {
     }
     if (round.number() >= MAX_ROUNDS) {
       throw new IllegalStateException(
-          "The handler of %s asked %d times in one call".formatted(round.name(), MAX_ROUNDS));
+          "The handler of %s asked %s times in one call".formatted(round.name(), MAX_ROUNDS));
     }
     return questions
         .ask(asks, request.principal(), queue)

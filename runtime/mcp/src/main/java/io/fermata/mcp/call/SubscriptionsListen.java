@@ -77,7 +77,7 @@ public final class SubscriptionsListen {
     TaskMethods.require(request);
     if (named.size() > MAX_TASKS) {
       throw RpcException.invalidParams(
-          "A subscription may follow at most %d tasks: name fewer.".formatted(MAX_TASKS));
+          "A subscription may follow at most %s tasks: name fewer.".formatted(MAX_TASKS));
     }
     Map<String, TaskIds.Task> known = new LinkedHashMap<>();
     for (JsonNode id : named) {

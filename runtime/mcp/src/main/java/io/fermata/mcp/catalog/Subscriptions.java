@@ -143,7 +143,7 @@ public final class Subscriptions implements AutoCloseable {
   public static void requireRoom(int resources, int length) {
     if (resources > MAX_WATCHED || length > MAX_WATCHED_TEXT) {
       throw RpcException.invalidParams(
-          "A client may watch at most %d resources, with URIs of at most %d characters in total: watch fewer."
+          "A client may watch at most %s resources, with URIs of at most %s characters in total: watch fewer."
               .formatted(MAX_WATCHED, MAX_WATCHED_TEXT));
     }
   }
@@ -156,7 +156,7 @@ public final class Subscriptions implements AutoCloseable {
   public static String watchable(String uri) {
     if (uri.length() > McpTemplate.MAX_URI) {
       throw RpcException.invalidParams(
-          "The URI of a resource may have at most %d characters.".formatted(McpTemplate.MAX_URI));
+          "The URI of a resource may have at most %s characters.".formatted(McpTemplate.MAX_URI));
     }
     return uri;
   }

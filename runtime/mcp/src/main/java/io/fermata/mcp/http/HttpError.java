@@ -72,7 +72,7 @@ public final class HttpError extends RuntimeException {
   public static HttpError tooManyStreams(int limit) {
     return of(
         RequestError.TOO_MANY_STREAMS,
-        "%d event streams are open already; close one first".formatted(limit));
+        "%s event streams are open already; close one first".formatted(limit));
   }
 
   public static HttpError shuttingDown() {

@@ -43,7 +43,7 @@ public record HttpLimits(
     }
     if (!idleTimeout.isZero() && idleTimeout.compareTo(SHORTEST_IDLE) < 0) {
       throw new IllegalArgumentException(
-          "idleTimeout must be at least %d ms, or zero for no limit, not %s"
+          "idleTimeout must be at least %s ms, or zero for no limit, not %s"
               .formatted(SHORTEST_IDLE.toMillis(), idleTimeout));
     }
     Limits.requireCountable("requestTimeout", requestTimeout);

@@ -68,7 +68,7 @@ final class EventLog implements StreamLog {
 
   @Override
   public byte[] opening(long after) {
-    return "id: %s.%d\nretry: 1000\ndata: \n\n"
+    return "id: %s.%s\nretry: 1000\ndata: \n\n"
         .formatted(id, after)
         .getBytes(StandardCharsets.UTF_8);
   }

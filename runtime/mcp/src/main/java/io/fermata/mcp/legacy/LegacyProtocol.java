@@ -103,7 +103,7 @@ public final class LegacyProtocol implements LegacyEra {
     JsonNode capabilities = message.params().path("capabilities");
     if (JsonRpcCodec.bytes(capabilities).length > MAX_CAPABILITIES) {
       throw RpcException.invalidParams(
-          "The parameter capabilities must have at most %d bytes.".formatted(MAX_CAPABILITIES));
+          "The parameter capabilities must have at most %s bytes.".formatted(MAX_CAPABILITIES));
     }
     Revision known = Revision.of(requested);
     Revision agreed = known == null || known.modern() ? Revision.LATEST_LEGACY : known;

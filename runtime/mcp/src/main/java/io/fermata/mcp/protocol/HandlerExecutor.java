@@ -43,7 +43,7 @@ public final class HandlerExecutor implements AutoCloseable {
   public <T> Future<?> run(String principal, Supplier<T> task, Consumer<T> then) {
     if (!ofPrincipal.tryEnter(principal, 1)) {
       throw RpcException.tooManyCalls(
-          "The handlers of %d calls run already: wait for one to end.".formatted(ofPrincipal.max()),
+          "The handlers of %s calls run already: wait for one to end.".formatted(ofPrincipal.max()),
           1);
     }
     AtomicReference<@Nullable T> result = new AtomicReference<>();

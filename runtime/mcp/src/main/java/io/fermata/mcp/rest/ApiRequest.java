@@ -116,7 +116,7 @@ final class ApiRequest {
     } catch (NumberFormatException e) {
       // Reported below.
     }
-    throw wrong(name, "must be a number from %d to %d".formatted(least, most));
+    throw wrong(name, "must be a number from %s to %s".formatted(least, most));
   }
 
   boolean flag(String name) {

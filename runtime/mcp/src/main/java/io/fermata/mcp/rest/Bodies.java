@@ -166,10 +166,10 @@ final class Bodies {
         wrong.put(at + "content", "is required: a string that is not blank");
       }
       if (name != null && (name.isBlank() || name.length() > MAX_NAME)) {
-        wrong.put(at + "name", "has 1 to %d characters".formatted(MAX_NAME));
+        wrong.put(at + "name", "has 1 to %s characters".formatted(MAX_NAME));
       }
       if (metadata != null && JsonRpcCodec.json(metadata).length() > MAX_METADATA) {
-        wrong.put(at + "metadata", "has at most %d characters of JSON".formatted(MAX_METADATA));
+        wrong.put(at + "metadata", "has at most %s characters of JSON".formatted(MAX_METADATA));
       }
       Role role = author == null ? Role.USER : Role.valueOf(author.name());
       Message message = Message.of(role, content).withName(name).withMetadata(metadata);

@@ -345,7 +345,7 @@ public final class ThreadsApi extends JsonApi {
               || (value != null && value.length() > MAX_ENV)) {
             wrong.put(
                 field,
-                "a name has 1 to %d characters, a value at most %d"
+                "a name has 1 to %s characters, a value at most %s"
                     .formatted(Bodies.MAX_NAME, MAX_ENV));
           }
           env.put(property, value == null ? "" : value);

@@ -99,7 +99,7 @@ public final class JsonRpcCodec {
       throw RpcException.parseError(e.getMessage() + ".");
     } catch (StreamConstraintsException e) {
       throw RpcException.parseError(
-          "The message exceeds a limit of this server: nesting depth %d, names of %d and numbers of %d characters."
+          "The message exceeds a limit of this server: nesting depth %s, names of %s and numbers of %s characters."
               .formatted(MAX_DEPTH, MAX_NAME, MAX_NUMBER));
     } catch (DatabindException e) {
       throw RpcException.parseError("A member occurs twice in one object" + place(e) + ".");
@@ -119,7 +119,7 @@ public final class JsonRpcCodec {
 
   private static String place(IOException e) {
     JsonLocation at = e instanceof JsonProcessingException json ? json.getLocation() : null;
-    return at == null ? "" : ", at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
+    return at == null ? "" : ", at line %s, column %s".formatted(at.getLineNr(), at.getColumnNr());
   }
 
   /** A response with a result. */

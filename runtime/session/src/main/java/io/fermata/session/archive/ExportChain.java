@@ -61,7 +61,7 @@ public final class ExportChain {
   Signed checked(JsonNode end, int records, Encryption encryption) {
     if (end.path(END).asLong(-1) != records || records == 0) {
       throw new ArchiveException(
-          "The end states %s entries before it, and there are %d; nothing of it was used"
+          "The end states %s entries before it, and there are %s; nothing of it was used"
               .formatted(end.path(END), records));
     } else if (!same(head, end.path(CHAIN))) {
       throw new ArchiveException(

@@ -45,7 +45,7 @@ final class ClusterBus implements HostBus {
     int size = RemoteCall.size(message);
     if (size > RemoteCall.LARGEST) {
       throw new IllegalArgumentException(
-          "A message is larger than the %d bytes that hosts of a cluster send each other"
+          "A message is larger than the %s bytes that hosts of a cluster send each other"
               .formatted(RemoteCall.LARGEST));
     }
     others.accept(message, size);

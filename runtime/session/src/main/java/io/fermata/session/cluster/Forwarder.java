@@ -424,12 +424,12 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
               String why =
                   thrown == null
                       ? deletion.why()
-                      : "it has not confirmed that for %d s; erase again when all hosts are there"
+                      : "it has not confirmed that for %s s; erase again when all hosts are there"
                           .formatted(DELETES.toSeconds());
               if (why != null) {
                 throw new CompletionException(
                     new IllegalStateException(
-                        "The host of shard %d could not delete: %s".formatted(shard, why), thrown));
+                        "The host of shard %s could not delete: %s".formatted(shard, why), thrown));
               }
               return deletion.deleted();
             });

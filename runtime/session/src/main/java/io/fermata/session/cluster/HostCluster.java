@@ -139,7 +139,7 @@ public final class HostCluster {
       ClusterHost.requireFree(host, number);
     } catch (IOException e) {
       throw new IllegalStateException(
-          "This host cannot listen at %s:%d, where the other hosts of its cluster would reach it (%s). Stop the program that listens there, or choose another port, or an address of this machine"
+          "This host cannot listen at %s:%s, where the other hosts of its cluster would reach it (%s). Stop the program that listens there, or choose another port, or an address of this machine"
               .formatted(host, number, e.getMessage()),
           e);
     }

@@ -76,7 +76,7 @@ final class Membership {
   private static final Duration CLOCKS = Duration.ofSeconds(30);
 
   private static final String CUT_OFF_FROM_STORE =
-      "This host could not reach the store for %d seconds, while other hosts of the cluster did;"
+      "This host could not reach the store for %s seconds, while other hosts of the cluster did;"
           + " check the network between this host and the database, and restart it";
 
   private static final String ORPHANED =
@@ -186,7 +186,7 @@ final class Membership {
     }
     return sinceRenewed().compareTo(FORGOTTEN) < 0
         ? null
-        : "the store has not renewed this host's place in the cluster for %d seconds; check that it can be reached"
+        : "the store has not renewed this host's place in the cluster for %s seconds; check that it can be reached"
             .formatted(sinceRenewed().toSeconds());
   }
 
@@ -413,7 +413,7 @@ final class Membership {
   }
 
   private static String clocksApart(Peer host) {
-    return "The clock of this host and that of %s are %d seconds apart; set them by NTP, as timers of sessions follow them"
+    return "The clock of this host and that of %s are %s seconds apart; set them by NTP, as timers of sessions follow them"
         .formatted(host.address(), secondsApart(host));
   }
 

@@ -134,7 +134,7 @@ record RemoteCall(
     return call.length <= LARGEST
         ? null
         : HostError.CALL_TOO_LARGE.failure(
-            "The call has %d bytes, and hosts of a cluster send each other at most %d; nothing was done"
+            "The call has %s bytes, and hosts of a cluster send each other at most %s; nothing was done"
                 .formatted(call.length, LARGEST));
   }
 
@@ -150,7 +150,7 @@ record RemoteCall(
       return written;
     }
     String why =
-        "The call was handled, but its reply has %d bytes, and hosts of a cluster send each other at most %d"
+        "The call was handled, but its reply has %s bytes, and hosts of a cluster send each other at most %s"
             .formatted(written.length, LARGEST);
     return written(SessionReply.failure(entityId, HostError.REPLY_TOO_LARGE.failure(why)));
   }

@@ -90,7 +90,7 @@ public record RunForks(
       if (bytes > JournalPages.LONGEST_WHOLE) {
         throw new ForkException(
             HostError.RUN_TOO_LARGE.wireName(),
-            "The journal of run %s of %s has more than %d MiB, so it cannot be forked; start a new run"
+            "The journal of run %s of %s has more than %s MiB, so it cannot be forked; start a new run"
                 .formatted(runId, flow, JournalPages.LONGEST_WHOLE >> 20));
       }
     }

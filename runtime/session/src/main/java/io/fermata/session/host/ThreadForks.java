@@ -146,7 +146,7 @@ record ThreadForks(ThreadJournal source) {
                 () ->
                     new ThreadException(
                         HostError.UNKNOWN_ENTRY,
-                        "The thread %s has no entry %d; its entries are 1 to %d"
+                        "The thread %s has no entry %s; its entries are 1 to %s"
                             .formatted(source.threadId(), wanted, latest.seq())));
   }
 

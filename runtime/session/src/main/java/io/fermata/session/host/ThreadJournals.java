@@ -209,7 +209,7 @@ final class ThreadJournals {
               if (bytes.addAndGet(stored.payload().length) > JournalPages.LONGEST_WHOLE) {
                 throw new ThreadException(
                     HostError.THREAD_TOO_LARGE,
-                    "The journal of the thread has more than %d MiB, so it cannot be forked; begin a new thread"
+                    "The journal of the thread has more than %s MiB, so it cannot be forked; begin a new thread"
                         .formatted(JournalPages.LONGEST_WHOLE >> 20));
               }
               read.add(entry(entityId, stored).ofThread());
@@ -247,7 +247,7 @@ final class ThreadJournals {
               if (entries.isEmpty()) {
                 throw new ThreadException(
                     HostError.UNKNOWN_EVENT,
-                    "The thread has no events as far as %d; begin after one that it sent, or with after=now"
+                    "The thread has no events as far as %s; begin after one that it sent, or with after=now"
                         .formatted(seq));
               }
             });

@@ -77,7 +77,7 @@ public final class JournalReplay {
   private void requireNext(long last, StoredEntry next) {
     if (last > 0 && next.seq() != last + 1) {
       throw new IllegalStateException(
-          "The entries after %d of the run %s were deleted during the replay"
+          "The entries after %s of the run %s were deleted during the replay"
               .formatted(last, runId));
     }
   }

@@ -313,8 +313,8 @@ public final class RunPort
     int wanted = version == ForkOptions.NEWEST ? newest().flow().version() : version;
     String why =
         all.contains(wanted)
-            ? "version %d, and version %d has no migration from that; a run is carried over to later versions alone"
-            : "version %d, and the host has no version %d of its flow; it has %s";
+            ? "version %s, and version %s has no migration from that; a run is carried over to later versions alone"
+            : "version %s, and the host has no version %s of its flow; it has %s";
     return Outcome.Failure.of(
         ErrorCode.VERSION_CHANGED,
         "The run is on " + why.formatted(run.version(), wanted, all) + " at that entry.");

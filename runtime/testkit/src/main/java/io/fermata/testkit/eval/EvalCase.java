@@ -66,7 +66,7 @@ public final class EvalCase {
     int known = recording == null ? 0 : recording.said();
     if (message < 1 || message > known) {
       throw new IllegalArgumentException(
-          "The case %s has no recorded message %d of a user; it has %d"
+          "The case %s has no recorded message %s of a user; it has %s"
               .formatted(name, message, known));
     }
     return new EvalCase(name, user, recording, message, judges);

@@ -107,7 +107,7 @@ public record EvalReport(List<EvalTrial> trials) {
     for (EvalTrial trial : trials) {
       if (!trial.passed()) {
         text.append(
-            "%s, %s, trial %d %s: %s%n"
+            "%s, %s, trial %s %s: %s%n"
                 .formatted(
                     trial.name(),
                     trial.variant(),
@@ -126,7 +126,7 @@ public record EvalReport(List<EvalTrial> trials) {
     return List.of(
         name,
         variant,
-        "%d/%d %s".formatted(passed, some.size(), percent(passRate(some))),
+        "%s/%s %s".formatted(passed, some.size(), percent(passRate(some))),
         mean(some, EvalTrial::calls),
         mean(some, EvalTrial::steps),
         mean(some, trial -> trial.usage().inputTokens() + trial.usage().outputTokens()),

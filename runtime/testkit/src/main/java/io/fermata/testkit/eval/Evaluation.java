@@ -211,7 +211,7 @@ public final class Evaluation {
 
   private static int positive(String what, int given) {
     if (given < 1) {
-      throw new IllegalArgumentException("%s is %d; give at least 1".formatted(what, given));
+      throw new IllegalArgumentException("%s is %s; give at least 1".formatted(what, given));
     }
     return given;
   }
