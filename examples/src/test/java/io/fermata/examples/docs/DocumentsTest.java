@@ -353,8 +353,6 @@ class DocumentsTest {
           "Prompt.includesPastTools",
           "Prompt.parallel",
           "Prompt.parts",
-          "Tool.policy",
-          "ScheduledHandler.policy",
           "Fermata.bus",
           "FlowTool.asJob",
           "FlowTool.mapped",

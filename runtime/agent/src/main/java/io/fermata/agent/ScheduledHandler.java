@@ -13,31 +13,24 @@ import java.util.Objects;
  * Work of an agent that {@link FlowState#scheduleEffect} schedules. It runs when it is due, even
  * during a turn, and survives restarts.
  */
-public final class ScheduledHandler {
+public record ScheduledHandler(
+    String name,
+    String description,
+    ArgumentSchema arguments,
+    Work<ObjectNode> work,
+    Policy policy) {
   /** Runs when the work is due. A stage that it begins is not waited for. */
   @FunctionalInterface
   public interface Work<A> {
     void run(FlowState flow, A args) throws Exception;
   }
 
-  private final String name;
-  private final String description;
-  private final ArgumentSchema arguments;
-  private final Work<ObjectNode> work;
-  private final Policy policy;
-
-  private ScheduledHandler(
-      String name,
-      String description,
-      ArgumentSchema arguments,
-      Work<ObjectNode> work,
-      Policy policy) {
-    this.name = Tool.named(name, "effect");
-    this.description = Objects.requireNonNull(description, "description");
-    this.arguments = arguments;
-    this.work = Objects.requireNonNull(work, "work");
-    this.policy = policy;
-    Given.required("The effect " + name, policy);
+  public ScheduledHandler {
+    Tool.named(name, "effect");
+    Objects.requireNonNull(description, "description");
+    Objects.requireNonNull(arguments, "arguments");
+    Objects.requireNonNull(work, "work");
+    Given.required("The effect " + name, Objects.requireNonNull(policy, "policy"));
   }
 
   public static <A extends Record> ScheduledHandler of(
@@ -68,25 +61,5 @@ public final class ScheduledHandler {
   /** Never repeated where its outcome is unknown: after an interruption or a timeout. */
   public ScheduledHandler once() {
     return new ScheduledHandler(name, description, arguments, work, policy.asOnce());
-  }
-
-  public String name() {
-    return name;
-  }
-
-  public String description() {
-    return description;
-  }
-
-  public ArgumentSchema arguments() {
-    return arguments;
-  }
-
-  public Work<ObjectNode> work() {
-    return work;
-  }
-
-  public Policy policy() {
-    return policy;
   }
 }

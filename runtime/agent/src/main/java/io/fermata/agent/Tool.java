@@ -29,31 +29,26 @@ import org.jspecify.annotations.Nullable;
  * <p>Arguments that do not fit the schema never reach the handler; the model gets the violations. A
  * call that was interrupted by a crash is repeated with the same {@link FlowState#idempotencyKey},
  * unless the tool may run only {@link #once}.
+ *
+ * @param policy how a call is carried out
+ * @param approval the question for a call's arguments; null for no approval
  */
-public final class Tool implements Offered {
+public record Tool(
+    String name,
+    String description,
+    ArgumentSchema arguments,
+    ToolHandler<ObjectNode> handler,
+    Policy policy,
+    @Nullable Function<ObjectNode, @Nullable String> approval)
+    implements Offered {
   public static final Pattern NAME = Pattern.compile("[a-zA-Z0-9_-]{1,64}");
 
-  private final String name;
-  private final String description;
-  private final ArgumentSchema arguments;
-  private final ToolHandler<ObjectNode> handler;
-  private final Policy policy;
-  private final @Nullable Function<ObjectNode, @Nullable String> approval;
-
-  private Tool(
-      String name,
-      String description,
-      ArgumentSchema arguments,
-      ToolHandler<ObjectNode> handler,
-      Policy policy,
-      @Nullable Function<ObjectNode, @Nullable String> approval) {
-    this.name = named(name, "tool");
-    this.description = Objects.requireNonNull(description, "description");
-    this.arguments = Objects.requireNonNull(arguments, "schema");
-    this.handler = Awaited.of(Objects.requireNonNull(handler, "handler"));
-    this.policy = policy;
-    Given.required("The tool " + name, policy);
-    this.approval = approval;
+  public Tool {
+    named(name, "tool");
+    Objects.requireNonNull(description, "description");
+    Objects.requireNonNull(arguments, "schema");
+    handler = Awaited.of(Objects.requireNonNull(handler, "handler"));
+    Given.required("The tool " + name, Objects.requireNonNull(policy, "policy"));
   }
 
   static String named(@Nullable String name, String what) {
@@ -140,33 +135,6 @@ public final class Tool implements Offered {
 
   private Tool with(Policy value) {
     return new Tool(name, description, arguments, handler, value, approval);
-  }
-
-  @Override
-  public String name() {
-    return name;
-  }
-
-  @Override
-  public String description() {
-    return description;
-  }
-
-  @Override
-  public ArgumentSchema arguments() {
-    return arguments;
-  }
-
-  public Policy policy() {
-    return policy;
-  }
-
-  public @Nullable Function<ObjectNode, @Nullable String> approval() {
-    return approval;
-  }
-
-  public ToolHandler<ObjectNode> handler() {
-    return handler;
   }
 
   /** A handler whose stage is waited for, as what it returned is not the result before. */
