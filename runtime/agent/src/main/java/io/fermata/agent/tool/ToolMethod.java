@@ -7,7 +7,10 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** Makes a public method a tool; see {@link Tools#of} for its signature. */
+/**
+ * Makes a public method a tool; see {@link Tools#of} for its signature. What it has no option for
+ * is set on the tool: {@link Tool#timeout}, {@link Tool#retry}.
+ */
 @Documented
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
@@ -17,15 +20,6 @@ public @interface ToolMethod {
 
   /** The name for the model; the method's name by default. */
   String name() default "";
-
-  /** How long one attempt may take, as an ISO duration: {@code PT30S}. */
-  String timeout() default "PT1M";
-
-  /** The maximum number of attempts. */
-  int attempts() default 1;
-
-  /** The wait after the first failure, as an ISO duration; it doubles after each further one. */
-  String firstWait() default "PT1S";
 
   /** The call must not happen twice: see {@link Tool#once}. */
   boolean once() default false;

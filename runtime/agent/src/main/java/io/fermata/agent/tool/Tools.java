@@ -15,8 +15,6 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
-import java.time.Duration;
-import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -136,8 +134,6 @@ public final class Tools {
     /** The tool; null if something is wrong. */
     @Nullable Tool tool() {
       checkMethod();
-      Duration timeout = duration("timeout", options.timeout());
-      Duration firstWait = duration("firstWait", options.firstWait());
       boolean withState =
           method.getParameterCount() > 0 && method.getParameterTypes()[0] == FlowState.class;
       List<Parameter> parameters =
@@ -147,13 +143,10 @@ public final class Tools {
       List<ArgumentSchema.Argument> arguments =
           record == null ? parameters.stream().map(this::argument).toList() : List.of();
       ArgumentSchema schema = schema(record, arguments);
-      if (!wrong.isEmpty() || schema == null || timeout == null || firstWait == null) {
+      if (schema == null) {
         return null;
       }
-      Tool tool =
-          Tool.of(name, options.value(), schema, handler(withState, record, arguments))
-              .timeout(timeout);
-      tool = options.attempts() > 1 ? tool.retry(options.attempts(), firstWait) : tool;
+      Tool tool = Tool.of(name, options.value(), schema, handler(withState, record, arguments));
       tool = options.once() ? tool.once() : tool;
       return options.approval().isBlank() ? tool : tool.approval(options.approval());
     }
@@ -180,24 +173,6 @@ public final class Tools {
       if (options.value().isBlank()) {
         wrong("has no description; describe for the model when to call it");
       }
-      if (options.attempts() < 1) {
-        wrong("attempts is %s; it must be at least 1".formatted(options.attempts()));
-      }
-    }
-
-    private @Nullable Duration duration(String option, String text) {
-      try {
-        Duration duration = Duration.parse(text);
-        if (!duration.isNegative() && !duration.isZero()) {
-          return duration;
-        }
-      } catch (DateTimeParseException e) {
-        // reported below
-      }
-      wrong(
-          "%s is \"%s\", which is no positive ISO duration; write 30 seconds as PT30S"
-              .formatted(option, text));
-      return null;
     }
 
     private static @Nullable Class<? extends Record> record(List<Parameter> parameters) {

@@ -16,7 +16,6 @@ import io.fermata.flow.schema.Describe;
 import jakarta.validation.constraints.Min;
 import java.io.IOException;
 import java.math.BigDecimal;
-import java.time.Duration;
 import java.time.LocalDate;
 import java.util.List;
 import java.util.Map;
@@ -52,9 +51,6 @@ class ToolsTest {
     @ToolMethod(
         value = "Pays an order back.",
         name = "refund",
-        timeout = "PT5S",
-        attempts = 3,
-        firstWait = "PT2S",
         once = true,
         approval = "Pay it back?")
     public ToolResult payBack(FlowState flow, Refund refund) {
@@ -191,9 +187,6 @@ class ToolsTest {
   @Test
   void theAnnotationSaysHowItIsCarriedOut() {
     Tool refund = tool("refund");
-    assertThat(refund.policy().timeout()).isEqualTo(Duration.ofSeconds(5));
-    assertThat(refund.policy().retry().attempts()).isEqualTo(3);
-    assertThat(refund.policy().retry().first()).isEqualTo(Duration.ofSeconds(2));
     assertThat(refund.policy().once()).isTrue();
     assertThat(refund.approval()).isNotNull();
     assertThat(tool("touch").policy()).isEqualTo(io.fermata.flow.event.Policy.DEFAULT);
@@ -221,7 +214,7 @@ class ToolsTest {
     @ToolMethod(" ")
     public void silent() {}
 
-    @ToolMethod(value = "Has bad options.", name = "bad name", timeout = "30s", attempts = 0)
+    @ToolMethod(value = "Has bad options.", name = "bad name")
     public void options() {}
 
     @ToolMethod("Takes the state late.")
@@ -257,9 +250,6 @@ class ToolsTest {
             "- hidden(): is not public; make it public",
             "- silent(): has no description; describe for the model when to call it",
             "- options(): its name \"bad name\" is not 1 to 64",
-            "- options(): timeout is \"30s\"",
-            "write 30 seconds as PT30S",
-            "- options(): attempts is 0; it must be at least 1",
             "- late(String, FlowState): takes the FlowState at flow; it can only be the first",
             "- optional(Optional): a is an Optional; say @Nullable instead",
             "- constrained(int): @Min at a has no effect on a parameter; take a record that has it",
