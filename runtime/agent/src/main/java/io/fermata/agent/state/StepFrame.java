@@ -7,7 +7,6 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -83,6 +82,12 @@ public record StepFrame(
     }
   }
 
+  public StepFrame {
+    calls = List.copyOf(calls);
+    made = List.copyOf(made);
+    said = List.copyOf(said);
+  }
+
   static StepFrame of(Level level, Stage stage) {
     return new StepFrame(level, stage, 0, 0, null, List.of(), List.of(), List.of(), null);
   }
@@ -150,91 +155,33 @@ public record StepFrame(
   }
 
   StepFrame withCalls(List<CallState> all) {
-    return with(draft -> draft.calls = all);
+    return new StepFrame(level, stage, attempt, step, messageId, all, made, said, text);
   }
 
   /** The frame without the finished calls at its front. */
   StepFrame without(int over, List<Made> whatTheyCameTo) {
+    List<CallState> left = calls.subList(over, calls.size());
     List<Made> all = new ArrayList<>(made);
     all.addAll(whatTheyCameTo);
-    return with(
-        draft -> {
-          draft.calls = calls.subList(over, calls.size());
-          draft.made = all;
-        });
+    return new StepFrame(level, stage, attempt, step, messageId, left, all, said, text);
   }
 
   StepFrame saying(List<Message> all) {
-    return with(draft -> draft.said = all);
+    return new StepFrame(level, stage, attempt, step, messageId, calls, made, all, text);
   }
 
   StepFrame answered(@Nullable String words, List<CallState> wanted) {
     List<CallState> all = new ArrayList<>(wanted);
     all.addAll(calls);
-    return with(
-        draft -> {
-          draft.stage = Stage.CALLING;
-          draft.calls = all;
-          draft.text = words;
-        });
+    return new StepFrame(level, Stage.CALLING, attempt, step, messageId, all, made, said, words);
   }
 
   /** An attempt at a step: a model is asked, or code acts. */
   StepFrame attempting(Stage what, int newAttempt, long newStep, String message) {
-    return with(
-        draft -> {
-          draft.stage = what;
-          draft.attempt = newAttempt;
-          draft.step = newStep;
-          draft.messageId = message;
-        });
+    return new StepFrame(level, what, newAttempt, newStep, message, calls, made, said, text);
   }
 
   StepFrame replyingTo(@Nullable String message) {
-    return with(draft -> draft.messageId = message);
-  }
-
-  private StepFrame with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return draft.frame();
-  }
-
-  /** The progress of a frame. */
-  private static final class Draft {
-    private final StepFrame before;
-    private Stage stage;
-    private int attempt;
-    private long step;
-    private @Nullable String messageId;
-    private List<CallState> calls;
-    private List<Made> made;
-    private List<Message> said;
-    private @Nullable String text;
-
-    Draft(StepFrame before) {
-      this.before = before;
-      stage = before.stage;
-      attempt = before.attempt;
-      step = before.step;
-      messageId = before.messageId;
-      calls = before.calls;
-      made = before.made;
-      said = before.said;
-      text = before.text;
-    }
-
-    StepFrame frame() {
-      return new StepFrame(
-          before.level,
-          stage,
-          attempt,
-          step,
-          messageId,
-          List.copyOf(calls),
-          List.copyOf(made),
-          List.copyOf(said),
-          text);
-    }
+    return new StepFrame(level, stage, attempt, step, message, calls, made, said, text);
   }
 }

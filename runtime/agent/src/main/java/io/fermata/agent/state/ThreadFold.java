@@ -124,12 +124,10 @@ public final class ThreadFold {
   }
 
   private static ThreadState created(ThreadEvent.Created created) {
-    return ThreadState.NONE.with(
-        draft -> {
-          draft.lifecycle = Lifecycle.of(created);
-          draft.history = History.empty(created.window());
-          draft.stored = ThreadStorage.begun(created.env(), created.tags());
-        });
+    return ThreadState.NONE
+        .with(Lifecycle.of(created))
+        .with(History.empty(created.window()))
+        .with(ThreadStorage.begun(created.env(), created.tags()));
   }
 
   /** What is scheduled keeps its distance from now. */
@@ -137,33 +135,25 @@ public final class ThreadFold {
     Map<String, ScheduledEffect> effects = new LinkedHashMap<>(state.effects());
     long later = event.at() - event.fork().entryAt();
     effects.replaceAll((id, effect) -> effect.over() ? effect : effect.renewed(later));
-    return state.with(
-        draft -> {
-          draft.lifecycle = state.lifecycle().forked(event);
-          draft.history = state.history().widened(event.window());
-          draft.steps = state.steps().renewed(event.fork().sandbox());
-          draft.effects = effects;
-          draft.relations = Relations.NONE;
-        });
+    return state
+        .with(state.lifecycle().forked(event))
+        .with(state.history().widened(event.window()))
+        .with(state.steps().renewed(event.fork().sandbox()))
+        .withEffects(effects)
+        .with(Relations.NONE);
   }
 
   private static ThreadState deleted(ThreadState state) {
-    return ThreadState.NONE.with(
-        draft -> {
-          draft.lifecycle = state.lifecycle().asDeleted();
-          draft.relations = state.relations().deleted();
-        });
+    return ThreadState.NONE.with(state.lifecycle().asDeleted()).with(state.relations().deleted());
   }
 
   private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
     String id = taken.message().id();
     boolean decides = taken.message().role() != Role.SYSTEM;
-    return state.with(
-        draft -> {
-          draft.mailbox = state.mailbox().without(id);
-          draft.history = state.history().plus(taken.message(), null);
-          draft.turn = decides ? state.turn().spokenTo() : state.turn();
-        });
+    return state
+        .with(state.mailbox().without(id))
+        .with(state.history().plus(taken.message(), null))
+        .with(decides ? state.turn().spokenTo() : state.turn());
   }
 
   private static ThreadState sideTurned(ThreadState state, ThreadEvent.SideTurned turned) {
@@ -189,17 +179,15 @@ public final class ThreadFold {
   private static ThreadState compacted(ThreadState state, ThreadEvent.Compacted compacted) {
     String summary = compacted.summary();
     String upTo = compacted.upTo();
-    return state.with(
-        draft -> {
-          boolean again = summary == null && state.compacting() < SUMMARIES;
-          draft.steps = state.steps().compacted(again ? state.compacting() : 0);
-          draft.usage = state.usage().plus(compacted.usage());
-          if (summary != null && upTo != null) {
-            draft.history = state.history().compacted(summary, upTo);
-          } else if (!again) {
-            draft.history = state.history().notCompacted();
-          }
-        });
+    boolean again = summary == null && state.compacting() < SUMMARIES;
+    ThreadState after =
+        state
+            .with(state.steps().compacted(again ? state.compacting() : 0))
+            .with(state.usage().plus(compacted.usage()));
+    if (summary != null && upTo != null) {
+      return after.with(state.history().compacted(summary, upTo));
+    }
+    return again ? after : after.with(state.history().notCompacted());
   }
 
   // --- steps -----------------------------------------------------------------------------------
@@ -257,7 +245,7 @@ public final class ThreadFold {
     }
     Message message = ended.message();
     StepFrame answered = frame.answered(message.content(), calls);
-    ThreadState after = state.with(draft -> draft.usage = state.usage().plus(ended.log().usage()));
+    ThreadState after = state.with(state.usage().plus(ended.log().usage()));
     boolean nothing = calls.isEmpty() && blank(message.content());
     if (frame.top()) {
       return (nothing ? after : after.with(plus(after.history(), message, ended.log().reasoning())))
@@ -612,11 +600,9 @@ public final class ThreadFold {
     ChildThread child = state.children().get(spent.threadId());
     return child == null
         ? state
-        : state.with(
-            draft -> {
-              draft.relations = state.relations().with(child.spent(spent.usage()));
-              draft.usage = state.usage().plus(spent.usage().minus(child.usage()));
-            });
+        : state
+            .with(state.relations().with(child.spent(spent.usage())))
+            .with(state.usage().plus(spent.usage().minus(child.usage())));
   }
 
   private static ThreadState delivery(

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -363,23 +362,27 @@ public record ThreadState(
   }
 
   ThreadState with(Lifecycle value) {
-    return with(draft -> draft.lifecycle = value);
+    return new ThreadState(value, mailbox, history, turn, steps, stored, effects, relations, usage);
   }
 
   ThreadState with(Mailbox value) {
-    return with(draft -> draft.mailbox = value);
+    return new ThreadState(
+        lifecycle, value, history, turn, steps, stored, effects, relations, usage);
   }
 
   ThreadState with(History value) {
-    return with(draft -> draft.history = value);
+    return new ThreadState(
+        lifecycle, mailbox, value, turn, steps, stored, effects, relations, usage);
   }
 
   ThreadState with(TurnState value) {
-    return with(draft -> draft.turn = value);
+    return new ThreadState(
+        lifecycle, mailbox, history, value, steps, stored, effects, relations, usage);
   }
 
   ThreadState with(StepState value) {
-    return with(draft -> draft.steps = value);
+    return new ThreadState(
+        lifecycle, mailbox, history, turn, value, stored, effects, relations, usage);
   }
 
   ThreadState with(StepFrame frame) {
@@ -387,49 +390,21 @@ public record ThreadState(
   }
 
   ThreadState with(ThreadStorage value) {
-    return with(draft -> draft.stored = value);
+    return new ThreadState(
+        lifecycle, mailbox, history, turn, steps, value, effects, relations, usage);
   }
 
   ThreadState with(Relations value) {
-    return with(draft -> draft.relations = value);
+    return new ThreadState(lifecycle, mailbox, history, turn, steps, stored, effects, value, usage);
+  }
+
+  ThreadState with(Usage value) {
+    return new ThreadState(
+        lifecycle, mailbox, history, turn, steps, stored, effects, relations, value);
   }
 
   ThreadState withEffects(Map<String, ScheduledEffect> value) {
-    return with(draft -> draft.effects = value);
-  }
-
-  ThreadState with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return draft.state();
-  }
-
-  static final class Draft {
-    Lifecycle lifecycle;
-    Mailbox mailbox;
-    History history;
-    TurnState turn;
-    StepState steps;
-    ThreadStorage stored;
-    Map<String, ScheduledEffect> effects;
-    Relations relations;
-    Usage usage;
-
-    private Draft(ThreadState from) {
-      lifecycle = from.lifecycle;
-      mailbox = from.mailbox;
-      history = from.history;
-      turn = from.turn;
-      steps = from.steps;
-      stored = from.stored;
-      effects = from.effects;
-      relations = from.relations;
-      usage = from.usage;
-    }
-
-    private ThreadState state() {
-      return new ThreadState(
-          lifecycle, mailbox, history, turn, steps, stored, effects, relations, usage);
-    }
+    return new ThreadState(
+        lifecycle, mailbox, history, turn, steps, stored, value, relations, usage);
   }
 }

@@ -1,7 +1,6 @@
 package io.fermata.agent.state;
 
 import io.fermata.agent.message.Side;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -143,121 +142,71 @@ public record TurnState(
   }
 
   TurnState woken(String flow, long messages) {
-    return with(
-        draft -> {
-          draft.flowId = flow;
-          draft.begun = messages;
-          draft.rest = null;
-          draft.stopRequest = null;
-          draft.counts = counts.newExecution();
-          draft.streak = Streak.NONE;
-        });
+    return new TurnState(
+        flow, messages, side, forced, addressed, null, null, counts.newExecution(), Streak.NONE);
   }
 
   /** A side acts: a model, or code. */
   TurnState acting(Side who) {
-    return with(
-        draft -> {
-          draft.side = who;
-          draft.forced = null;
-          draft.addressed = false;
-        });
+    return new TurnState(flowId, begun, who, null, false, rest, stopRequest, counts, streak);
   }
 
   /** A model is asked. */
   TurnState stepped(Side by) {
-    return acting(by).with(draft -> draft.counts = counts.stepped(by));
+    return acting(by).with(counts.stepped(by));
   }
 
   /** The model of a sub-prompt is asked. */
   TurnState steppedInside() {
-    return with(draft -> draft.counts = counts.steppedInside());
+    return with(counts.steppedInside());
   }
 
   TurnState forced(Side next) {
-    return with(draft -> draft.forced = next);
+    return new TurnState(flowId, begun, side, next, addressed, rest, stopRequest, counts, streak);
   }
 
   TurnState counted(Side by) {
-    return with(draft -> draft.counts = counts.turned(by));
+    return with(counts.turned(by));
   }
 
   TurnState turnedTo(Side next) {
-    return with(
-        draft -> {
-          draft.side = next;
-          draft.forced = null;
-        });
+    return new TurnState(flowId, begun, next, null, addressed, rest, stopRequest, counts, streak);
   }
 
   /** A message from outside arrived. */
   TurnState spokenTo() {
-    return with(draft -> draft.addressed = true);
+    return new TurnState(flowId, begun, side, forced, true, rest, stopRequest, counts, streak);
   }
 
   TurnState wantingStop(@Nullable Side by, @Nullable String reason) {
-    return with(draft -> draft.stopRequest = new StopRequest(by, reason));
+    StopRequest wanted = new StopRequest(by, reason);
+    return new TurnState(flowId, begun, side, forced, addressed, rest, wanted, counts, streak);
   }
 
   TurnState resting(Rest why, boolean session) {
-    return with(
-        draft -> {
-          draft.flowId = null;
-          draft.forced = null;
-          draft.addressed = false;
-          draft.rest = why;
-          draft.stopRequest = null;
-          draft.counts = session ? counts.newSession() : counts;
-          draft.streak = Streak.NONE;
-        });
+    Counts left = session ? counts.newSession() : counts;
+    return new TurnState(null, begun, side, null, false, why, null, left, Streak.NONE);
   }
 
   /** A message arrived after the thread was stopped from outside. */
   TurnState released() {
-    return with(draft -> draft.rest = null);
+    return new TurnState(flowId, begun, side, forced, addressed, null, stopRequest, counts, streak);
   }
 
   TurnState said(boolean nothing) {
-    return with(draft -> draft.streak = streak.replied(nothing));
+    return with(streak.replied(nothing));
   }
 
   /** After a call; null means success. */
   TurnState called(@Nullable String failure) {
-    return with(draft -> draft.streak = streak.called(failure));
+    return with(streak.called(failure));
   }
 
-  private TurnState with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return draft.turn();
+  private TurnState with(Counts value) {
+    return new TurnState(flowId, begun, side, forced, addressed, rest, stopRequest, value, streak);
   }
 
-  private static final class Draft {
-    @Nullable String flowId;
-    long begun;
-    Side side;
-    @Nullable Side forced;
-    boolean addressed;
-    @Nullable Rest rest;
-    @Nullable StopRequest stopRequest;
-    Counts counts;
-    Streak streak;
-
-    Draft(TurnState from) {
-      flowId = from.flowId;
-      begun = from.begun;
-      side = from.side;
-      forced = from.forced;
-      addressed = from.addressed;
-      rest = from.rest;
-      stopRequest = from.stopRequest;
-      counts = from.counts;
-      streak = from.streak;
-    }
-
-    TurnState turn() {
-      return new TurnState(
-          flowId, begun, side, forced, addressed, rest, stopRequest, counts, streak);
-    }
+  private TurnState with(Streak value) {
+    return new TurnState(flowId, begun, side, forced, addressed, rest, stopRequest, counts, value);
   }
 }
