@@ -43,10 +43,9 @@ final class ChangeRecorder {
   private final String origin;
   private final int attempt;
   private final ThreadState base;
-  private final List<ThreadEvent.Change> earlier = new ArrayList<>();
-  private @Nullable Written lastBefore;
+  private @Nullable Written last;
+  private int earlier;
   private @Nullable ThreadEvent kept;
-  private @Nullable Written lastAfter;
   private List<Message> keptMessages = List.of();
   private ThreadState state;
   private volatile @Nullable List<Message> whole;
@@ -56,43 +55,18 @@ final class ChangeRecorder {
   private boolean over;
   private boolean reported;
 
-  /** A change with those before it, and the call of a hook that made it; null for none. */
+  /** What was recorded, with what was before it, and the call of a hook that made it. */
   private static final class Written {
     private final @Nullable Written previous;
-    private final ThreadEvent.Change change;
+    private final ThreadEvent event;
     private final @Nullable HookCall by;
     private final int count;
 
-    Written(@Nullable Written previous, ThreadEvent.Change change, @Nullable HookCall by) {
+    Written(@Nullable Written previous, ThreadEvent event, @Nullable HookCall by) {
       this.previous = previous;
-      this.change = change;
+      this.event = event;
       this.by = by;
-      this.count = count(previous) + 1;
-    }
-
-    static int count(@Nullable Written last) {
-      return last == null ? 0 : last.count;
-    }
-
-    static List<Written> list(@Nullable Written last) {
-      List<Written> all = new ArrayList<>();
-      for (Written each = last; each != null; each = each.previous) {
-        all.add(each);
-      }
-      Collections.reverse(all);
-      return all;
-    }
-
-    static @Nullable Written last(List<Written> all) {
-      Written last = null;
-      for (Written each : all) {
-        last = new Written(last, each.change, each.by);
-      }
-      return last;
-    }
-
-    static @Nullable Written without(@Nullable Written last, HookCall call) {
-      return last(list(last).stream().filter(written -> !written.partOf(call)).toList());
+      this.count = previous == null ? 1 : previous.count + 1;
     }
 
     boolean partOf(HookCall call) {
@@ -108,12 +82,19 @@ final class ChangeRecorder {
   static final class HookCall {
     private final Hook hook;
     private final @Nullable HookCall outer;
-    private final Point begin;
+    private final ThreadState state;
+    private final @Nullable Written last;
 
-    private HookCall(Hook hook, @Nullable HookCall outer, Point begin) {
+    /**
+     * @param state the thread when it began
+     * @param last what was recorded last before it
+     */
+    private HookCall(
+        Hook hook, @Nullable HookCall outer, ThreadState state, @Nullable Written last) {
       this.hook = hook;
       this.outer = outer;
-      this.begin = begin;
+      this.state = state;
+      this.last = last;
     }
 
     /** Whether it is about a message, or made for a hook that is. */
@@ -125,10 +106,6 @@ final class ChangeRecorder {
           || (outer != null && outer.ofMessage());
     }
   }
-
-  /** What was recorded at a moment, and the thread with it. */
-  private record Point(
-      ThreadState state, @Nullable ThreadEvent kept, @Nullable Written lastWritten) {}
 
   /**
    * @param origin the subject of the effect; the same when it is repeated
@@ -208,7 +185,7 @@ final class ChangeRecorder {
    */
   synchronized void write(ThreadEvent.Change change, @Nullable HookCall by) {
     requireOpen();
-    proceed(ThreadFold.apply(state, change, 0, size()), new Written(lastWritten(), change, by));
+    add(change, by);
   }
 
   /** Nobody may read the exception, as it may be thrown to a stage that was not returned. */
@@ -226,22 +203,18 @@ final class ChangeRecorder {
     throw new IllegalStateException(refusal);
   }
 
-  private void proceed(ThreadState next, @Nullable Written last) {
-    state = next;
-    if (kept == null) {
-      lastBefore = last;
-    } else {
-      lastAfter = last;
-    }
+  private void add(ThreadEvent event, @Nullable HookCall by) {
+    state = ThreadFold.apply(state, event, 0, size());
+    last = new Written(last, event, by);
   }
 
-  private @Nullable Written lastWritten() {
-    return kept == null ? lastBefore : lastAfter;
+  private int size() {
+    return last == null ? 0 : last.count;
   }
 
   /** How many changes there are so far. */
   synchronized int count() {
-    return Written.count(lastBefore) + Written.count(lastAfter);
+    return size() - earlier - (kept == null ? 0 : 1);
   }
 
   /** All changes; later ones are refused. */
@@ -253,34 +226,35 @@ final class ChangeRecorder {
 
   /** Starts after changes that are not journaled yet. */
   ChangeRecorder following(List<ThreadEvent.Change> done) {
-    earlier.addAll(done);
-    state = folded();
+    done.forEach(change -> add(change, null));
+    earlier = size();
     return this;
   }
 
   /** What is not journaled yet, in order. */
-  private synchronized List<ThreadEvent> done() {
-    List<ThreadEvent> done = new ArrayList<>(earlier);
-    done.addAll(changes(lastBefore));
-    if (kept != null) {
-      done.add(kept);
+  private List<ThreadEvent> done() {
+    return recorded().stream().map(written -> written.event).toList();
+  }
+
+  private synchronized List<Written> recorded() {
+    List<Written> all = new ArrayList<>();
+    for (Written each = last; each != null; each = each.previous) {
+      all.add(each);
     }
-    done.addAll(changes(lastAfter));
-    return done;
+    Collections.reverse(all);
+    return all;
   }
 
-  private int size() {
-    return earlier.size() + count() + (kept == null ? 0 : 1);
-  }
-
-  private ThreadState folded() {
-    return base.apply(done(), 0);
+  private void rewrite(ThreadState from, @Nullable Written end, List<Written> following) {
+    state = from;
+    last = end;
+    following.forEach(written -> add(written.event, written.by));
   }
 
   /** Marks the point at which the subject of the effect happened. */
   synchronized void kept(ThreadEvent event) {
     Set<String> known = messages(state).map(Message::id).collect(Collectors.toSet());
-    state = ThreadFold.apply(state, event, 0, size());
+    add(event, null);
     kept = event;
     keptMessages = messages(state).filter(message -> !known.contains(message.id())).toList();
   }
@@ -293,58 +267,56 @@ final class ChangeRecorder {
 
   /** The changes before that point; later ones are refused. */
   synchronized List<ThreadEvent.Change> before() {
-    return taken(lastBefore);
+    return taken(false);
   }
 
   /** The changes after that point; later ones are refused. */
   synchronized List<ThreadEvent.Change> after() {
-    return taken(lastAfter);
+    return taken(true);
   }
 
-  private List<ThreadEvent.Change> taken(@Nullable Written last) {
+  private List<ThreadEvent.Change> taken(boolean after) {
     over = true;
-    return changes(last);
-  }
-
-  private static List<ThreadEvent.Change> changes(@Nullable Written last) {
-    return Written.list(last).stream().map(written -> written.change).toList();
+    List<ThreadEvent.Change> changes = new ArrayList<>();
+    boolean past = false;
+    for (ThreadEvent event : done().subList(earlier, size())) {
+      if (event == kept) {
+        past = true;
+      } else if (past == after) {
+        changes.add((ThreadEvent.Change) event);
+      }
+    }
+    return List.copyOf(changes);
   }
 
   /** Adds what replays need, which changes nothing, at a place before that point. */
   synchronized void insert(int place, ThreadEvent.Change change) {
-    List<Written> all = Written.list(lastBefore);
-    all.add(place, new Written(null, change, null));
-    lastBefore = Written.last(all);
-    state = folded();
+    List<Written> all = recorded();
+    all.add(earlier + place, new Written(null, change, null));
+    rewrite(base, null, all);
   }
 
   /** Notes where a call of a hook begins, which another one may have caused. */
   synchronized HookCall began(Hook hook, @Nullable HookCall outer) {
-    return new HookCall(hook, outer, new Point(state, kept, lastWritten()));
+    return new HookCall(hook, outer, state, last);
   }
 
   /** Takes back what a hook that throws did; what others did meanwhile stays. */
   synchronized void failed(HookCall call, String reason) {
     requireOpen();
-    if (alone(call)) {
-      proceed(call.begin.state(), call.begin.lastWritten());
-    } else {
-      lastBefore = Written.without(lastBefore, call);
-      lastAfter = Written.without(lastAfter, call);
-      state = folded();
+    List<Written> others = new ArrayList<>();
+    Written each = last;
+    while (each != null && each != call.last) {
+      if (!each.partOf(call)) {
+        others.add(each);
+      }
+      each = each.previous;
     }
+    Collections.reverse(others);
+    rewrite(each == null ? base : call.state, each, others);
     write(
         new ThreadEvent.HookFailed(call.hook.id(), call.hook.getClass().getSimpleName(), reason),
         call.outer);
-  }
-
-  /** Whether all that was recorded since a call of a hook began is part of it. */
-  private boolean alone(HookCall call) {
-    Written each = lastWritten();
-    while (each != null && each != call.begin.lastWritten() && each.partOf(call)) {
-      each = each.previous;
-    }
-    return kept == call.begin.kept() && each == call.begin.lastWritten();
   }
 
   // --- messages --------------------------------------------------------------------------------
@@ -357,21 +329,24 @@ final class ChangeRecorder {
   /** The journaled messages with what this effect has done, oldest first. */
   private synchronized List<Message> withOwn(List<Message> journaled, int depth) {
     List<Message> all = new ArrayList<>(journaled);
-    earlier.forEach(change -> apply(change, all, depth));
-    changes(lastBefore).forEach(change -> apply(change, all, depth));
-    keptMessages.stream().filter(message -> message.depth() <= depth).forEach(all::add);
-    changes(lastAfter).forEach(change -> apply(change, all, depth));
+    for (ThreadEvent event : done()) {
+      if (event == kept) {
+        keptMessages.stream().filter(message -> message.depth() <= depth).forEach(all::add);
+      } else {
+        apply(event, all, depth);
+      }
+    }
     return all;
   }
 
-  private static void apply(ThreadEvent.Change change, List<Message> all, int depth) {
-    if (change instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
+  private static void apply(ThreadEvent event, List<Message> all, int depth) {
+    if (event instanceof ThreadEvent.Said said && said.message().depth() <= depth) {
       int place =
           said.before() == null
               ? -1
               : all.stream().map(Message::id).toList().indexOf(said.before());
       all.add(place < 0 ? all.size() : place, said.message());
-    } else if (change instanceof ThreadEvent.Updated updated) {
+    } else if (event instanceof ThreadEvent.Updated updated) {
       all.replaceAll(m -> m.id().equals(updated.messageId()) ? updated.update().of(m) : m);
     }
   }
