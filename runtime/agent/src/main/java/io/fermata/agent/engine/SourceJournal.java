@@ -5,17 +5,20 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.RequestDigest;
+import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.SourceResult;
 import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadFold;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,14 +30,9 @@ public final class SourceJournal {
   /** Calls that were ended from outside, and returned nothing. */
   private static final Set<String> ENDED_EARLY = Set.of("stopped", StopCode.STEP_ERROR);
 
-  private final Map<String, Integer> wanted = new HashMap<>();
-  private final Map<String, Integer> answered = new HashMap<>();
   private final Map<String, SourceResult> found = new LinkedHashMap<>();
-  private ThreadEvent.@Nullable TurnBegan turn;
-  private long steps;
-  private @Nullable String upTo;
-  private boolean after;
   private boolean whole;
+  private ThreadState state = ThreadState.NONE;
 
   private SourceJournal() {}
 
@@ -46,9 +44,9 @@ public final class SourceJournal {
    */
   public static SourceResults after(List<List<ThreadEvent>> journal, int entries) {
     SourceJournal source = new SourceJournal();
-    journal.subList(0, entries).forEach(source::read);
-    source.after = true;
-    journal.subList(entries, journal.size()).forEach(source::read);
+    for (int i = 0; i < journal.size(); i++) {
+      source.read(journal.get(i), i >= entries);
+    }
     return new SourceResults(source.found);
   }
 
@@ -60,9 +58,8 @@ public final class SourceJournal {
    */
   public static SourceResults whole(List<List<ThreadEvent>> journal) {
     SourceJournal source = new SourceJournal();
-    source.after = true;
     source.whole = true;
-    journal.forEach(source::read);
+    journal.forEach(events -> source.read(events, true));
     return new SourceResults(source.found);
   }
 
@@ -96,50 +93,14 @@ public final class SourceJournal {
 
   // --- the journal ------------------------------------------------------------------------------
 
-  private void read(List<ThreadEvent> events) {
+  /** What an effect was to do is known until the event that ends it is applied. */
+  private void read(List<ThreadEvent> events, boolean after) {
     for (int i = 0; i < events.size(); i++) {
-      ThreadEvent event = events.get(i);
-      wants(event);
       if (after) {
         ends(events, i);
       }
-      if (event instanceof ThreadEvent.Compacted e && e.upTo() != null) {
-        upTo = e.upTo();
-      }
-      if (event instanceof ThreadEvent.FrameClosed || event instanceof ThreadEvent.Stopped) {
-        turn = null;
-      }
+      state = ThreadFold.apply(state, events.get(i), 0, i);
     }
-  }
-
-  private void wants(ThreadEvent event) {
-    if (event instanceof ThreadEvent.Received e) {
-      said(e.message());
-    } else if (event instanceof ThreadEvent.Taken e) {
-      said(e.message());
-    } else if (event instanceof ThreadEvent.Said e) {
-      said(e.message());
-    } else if (event instanceof ThreadEvent.CallEnded e) {
-      said(e.message());
-    } else if (event instanceof ThreadEvent.StepBegan e) {
-      steps = e.step();
-    } else if (event instanceof ThreadEvent.TurnBegan e) {
-      steps = e.step();
-      turn = e;
-    } else if (event instanceof ThreadEvent.StepEnded e) {
-      said(e.message());
-      for (int i = 0; i < e.calls().size(); i++) {
-        wanted.put(e.key(i), wanted(e.calls().get(i)));
-      }
-    } else if (event instanceof ThreadEvent.Queued e) {
-      wanted.put(e.call().id(), wanted(e.call()));
-    } else if (event instanceof ThreadEvent.Scheduled e) {
-      wanted.put(e.id(), wanted(e.effect(), e.arguments()));
-    }
-  }
-
-  private void said(Message message) {
-    answered.put(message.id(), wanted(message));
   }
 
   private void ends(List<ThreadEvent> events, int at) {
@@ -153,12 +114,17 @@ public final class SourceJournal {
     } else if (event instanceof ThreadEvent.CallEnded e) {
       ended(e, before(events, at));
     } else if (event instanceof ThreadEvent.EffectEnded e && e.error() == null) {
-      found(ThreadEffect.Kind.DEFERRED, e.id(), wanted.get(e.id()), before(events, at), null);
+      ScheduledEffect effect = state.effects().get(e.id());
+      if (effect != null) {
+        int what = wanted(effect.effect(), effect.arguments());
+        found(ThreadEffect.Kind.DEFERRED, e.id(), what, before(events, at), null);
+      }
     } else if (event instanceof ThreadEvent.Compacted e
         && e.summary() != null
         && e.upTo() != null) {
+      String id = WantedEffects.summary(state.steps().count(), state.history().upTo());
       found.put(
-          SourceResults.key(ThreadEffect.Kind.COMPACT, WantedEffects.summary(steps, upTo)),
+          SourceResults.key(ThreadEffect.Kind.COMPACT, id),
           new SourceResult.Summary(e.summary(), e.upTo(), String.valueOf(e.model()), e.usage()));
     } else if (event instanceof ThreadEvent.FrameClosed e && e.frame().equals(StepFrame.TOP)) {
       handled(following(events, at), at + 1 < events.size() ? events.get(at + 1) : null);
@@ -195,22 +161,20 @@ public final class SourceJournal {
     }
   }
 
-  private void worked(String call, List<ThreadEvent.Change> work, ToolResult returned) {
-    found(ThreadEffect.Kind.CALL, call, wanted.get(call), work, returned);
+  private void worked(String key, List<ThreadEvent.Change> work, ToolResult returned) {
+    CallState call = state.call(key);
+    if (call != null) {
+      found(ThreadEffect.Kind.CALL, key, wanted(call.call()), work, returned);
+    }
   }
 
   private void handled(List<ThreadEvent.Change> changes, @Nullable ThreadEvent next) {
-    ThreadEvent.TurnBegan began = turn;
+    StepFrame frame = state.top();
     boolean failed =
         next instanceof ThreadEvent.Stopped stopped && stopped.code().equals(StopCode.STEP_ERROR);
-    if (began != null && !failed) {
-      Integer answers = answered.get(began.messageId());
-      found(
-          ThreadEffect.Kind.HANDLE,
-          "t" + began.step(),
-          answers == null ? wanted((Message) null) : answers,
-          changes,
-          null);
+    if (frame != null && frame.stage() == StepFrame.Stage.HANDLING && !failed) {
+      Message message = state.history().message(String.valueOf(frame.messageId()));
+      found(ThreadEffect.Kind.HANDLE, "t" + frame.step(), wanted(message), changes, null);
     }
   }
 
@@ -218,13 +182,10 @@ public final class SourceJournal {
   private void found(
       ThreadEffect.Kind kind,
       String id,
-      @Nullable Integer what,
+      int what,
       List<ThreadEvent.Change> changes,
       @Nullable ToolResult returned) {
-    if (what != null) {
-      found.putIfAbsent(
-          SourceResults.key(kind, id), new SourceResult.Work(what, changes, returned));
-    }
+    found.putIfAbsent(SourceResults.key(kind, id), new SourceResult.Work(what, changes, returned));
   }
 
   private static List<ThreadEvent.Change> before(List<ThreadEvent> events, int at) {
