@@ -595,7 +595,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
    */
   EffectBuilder<Entry<E>, SessionState<S>> postpone(SessionState<S> state) {
     Program<S, I, E, F, R, W> program = port.program(ahead);
-    if (!idle() || !isDue(journaledWake) || program == null || port.lacks(ahead)) {
+    boolean due = recovered && idle() && isDue(journaledWake);
+    if (!due || program == null || port.lacks(ahead)) {
       return journal.none();
     }
     Program.Next<F> next = program.next(ahead);

@@ -37,6 +37,7 @@ import io.fermata.session.HostBuilder;
 import io.fermata.session.Rollout;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.TestFlows;
+import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.Runs;
@@ -47,6 +48,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.RunRow;
 import io.fermata.sqlite.Forgery;
 import java.io.ByteArrayInputStream;
@@ -65,6 +67,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -564,6 +567,25 @@ class SecretsTest {
           .isInstanceOfSatisfying(
               ThreadException.class, e -> assertThat(e.code()).isEqualTo("key_missing"));
     }
+  }
+
+  @Test
+  void aThreadWhoseKeyIsMissingStaysAsItIsWhenItIsWoken() throws Exception {
+    Agent agent = Agent.aiHuman("noter", Prompt.of("p", ScriptedModels.saying("Noted.")));
+    HostBuilder builder =
+        Fermata.host().store(store()).agent(agent).encrypt(EncryptedFields.EVERYTHING);
+    String id;
+    try (Fermata host = builder.keys(DataKeys.parse(K1)).start()) {
+      var wanted = new Threads.NewThread("ann", "noter", null, Set.of(), Map.of(), List.of());
+      id = now(host.threads().create(wanted)).threadId();
+    }
+    long records = records();
+    String entityId = Objects.requireNonNull(ThreadKey.of(id)).entityId();
+    try (Fermata host = builder.keys(DataKeys.parse(K2)).start()) {
+      host.system().unsafeUpcast().tell(new SessionRegion.WakeUp(List.of(entityId)));
+      assertThatThrownBy(() -> now(host.threads().get("ann", id))).hasMessageContaining("key k1");
+    }
+    assertThat(records()).isEqualTo(records);
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
