@@ -3,12 +3,9 @@ package io.fermata.persistence.pekko;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32C;
-import org.jspecify.annotations.Nullable;
 
 /** A CRC-32C over fields, each with its length, so that no byte can move from one to another. */
 final class Checksum {
-
-  private static final int NOTHING = -1;
 
   private final CRC32C crc = new CRC32C();
   private final ByteBuffer number = ByteBuffer.allocate(Long.BYTES);
@@ -24,10 +21,8 @@ final class Checksum {
     return add(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  Checksum add(@Nullable Serialized serialized) {
-    return serialized == null
-        ? add(NOTHING)
-        : add(serialized.serializer()).add(serialized.manifest()).add(serialized.bytes());
+  Checksum add(Serialized serialized) {
+    return add(serialized.serializer()).add(serialized.manifest()).add(serialized.bytes());
   }
 
   private Checksum add(byte[] bytes) {

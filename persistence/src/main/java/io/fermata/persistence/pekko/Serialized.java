@@ -7,12 +7,10 @@ import java.io.IOException;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Types;
-import java.util.Objects;
 import org.apache.pekko.serialization.Serialization;
 import org.apache.pekko.serialization.Serializer;
 import org.apache.pekko.serialization.Serializers;
-import org.jspecify.annotations.Nullable;
+import scala.Option;
 
 /** An object as the actor system's serializers wrote it. */
 @SuppressWarnings("ArrayRecordComponent") // equal is what has the very bytes
@@ -24,6 +22,25 @@ public record Serialized(byte[] bytes, int serializer, String manifest) {
         serialization.serialize(object).get(),
         serializer.identifier(),
         Serializers.manifestFor(serializer, object));
+  }
+
+  /** Refuses what no store keeps: it would be missing when the object is read. */
+  static void requireNothingElse(String persistenceId, String manifest, Option<Object> metadata) {
+    if (!manifest.isEmpty()) {
+      throw new IllegalArgumentException(
+          "The manifest "
+              + manifest
+              + " of the event adapter of "
+              + persistenceId
+              + " is not stored; return an empty one, and let the serializer name the format");
+    } else if (metadata.isDefined()) {
+      throw new IllegalArgumentException(
+          "The metadata ("
+              + metadata.get().getClass().getName()
+              + ") of "
+              + persistenceId
+              + " is not stored; make it part of the event");
+    }
   }
 
   public Object read(Serialization serialization) {
@@ -47,28 +64,15 @@ public record Serialized(byte[] bytes, int serializer, String manifest) {
 
   /** A row's payload, serializer and manifest, from a column on. */
   public static Serialized get(ResultSet row, int column) throws SQLException {
-    return Objects.requireNonNull(getIfThere(row, column));
-  }
-
-  public static @Nullable Serialized getIfThere(ResultSet row, int column) throws SQLException {
-    byte[] bytes = row.getBytes(column);
-    return bytes == null
-        ? null
-        : new Serialized(bytes, row.getInt(column + 1), row.getString(column + 2));
+    return new Serialized(row.getBytes(column), row.getInt(column + 1), row.getString(column + 2));
   }
 
   /** Sets payload, serializer and manifest, from a parameter on. */
-  public static void set(PreparedStatement statement, int parameter, @Nullable Serialized written)
+  public static void set(PreparedStatement statement, int parameter, Serialized written)
       throws SQLException {
-    if (written == null) {
-      statement.setNull(parameter, Types.VARBINARY);
-      statement.setNull(parameter + 1, Types.INTEGER);
-      statement.setNull(parameter + 2, Types.VARCHAR);
-    } else {
-      statement.setBytes(parameter, written.bytes);
-      statement.setInt(parameter + 1, written.serializer);
-      statement.setString(parameter + 2, written.manifest);
-    }
+    statement.setBytes(parameter, written.bytes);
+    statement.setInt(parameter + 1, written.serializer);
+    statement.setString(parameter + 2, written.manifest);
   }
 
   public int size() {

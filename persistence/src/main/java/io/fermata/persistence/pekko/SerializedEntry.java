@@ -16,7 +16,6 @@ import org.apache.pekko.persistence.journal.Tagged;
 import org.apache.pekko.serialization.Serialization;
 import org.jspecify.annotations.Nullable;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.jdk.javaapi.OptionConverters;
 
 /**
  * One journal entry as a store keeps it. The memory store serializes too, so serialization errors
@@ -30,11 +29,9 @@ public record SerializedEntry(
     String persistenceId,
     long sequenceNr,
     String writer,
-    String manifest,
     long timestamp,
     Set<String> tags,
     Serialized event,
-    @Nullable Serialized metadata,
     int checksum,
     @Nullable Integer previous) {
 
@@ -48,6 +45,7 @@ public record SerializedEntry(
   }
 
   private static SerializedEntry of(PersistentRepr written, Serialization serialization) {
+    Serialized.requireNothingElse(written.persistenceId(), written.manifest(), written.metadata());
     Object event = written.payload();
     Set<String> tags = Set.of();
     if (event instanceof Tagged tagged) {
@@ -58,13 +56,9 @@ public record SerializedEntry(
         written.persistenceId(),
         written.sequenceNr(),
         written.writerUuid(),
-        written.manifest(),
         System.currentTimeMillis(),
         tags,
         Serialized.of(event, serialization),
-        OptionConverters.toJava(written.metadata())
-            .map(metadata -> Serialized.of(metadata, serialization))
-            .orElse(null),
         0,
         null);
   }
@@ -102,11 +96,9 @@ public record SerializedEntry(
         persistenceId,
         entry.seq(),
         NewEntry.WRITER,
-        "",
         added.at(),
         added.tags(),
         new Serialized(entry.payload(), entry.serializerId(), entry.manifest()),
-        null,
         0,
         null);
   }
@@ -139,16 +131,7 @@ public record SerializedEntry(
 
   private SerializedEntry with(int newChecksum, @Nullable Integer newPrevious) {
     return new SerializedEntry(
-        persistenceId,
-        sequenceNr,
-        writer,
-        manifest,
-        timestamp,
-        tags,
-        event,
-        metadata,
-        newChecksum,
-        newPrevious);
+        persistenceId, sequenceNr, writer, timestamp, tags, event, newChecksum, newPrevious);
   }
 
   int checksumAfter(int before) {
@@ -157,10 +140,8 @@ public record SerializedEntry(
         .add(persistenceId)
         .add(sequenceNr)
         .add(writer)
-        .add(manifest)
         .add(timestamp)
         .add(event)
-        .add(metadata)
         .value();
   }
 
@@ -169,17 +150,15 @@ public record SerializedEntry(
   }
 
   public PersistentRepr read(Serialization serialization) {
-    PersistentRepr read =
-        PersistentRepr.apply(
-                event.read(serialization),
-                sequenceNr,
-                persistenceId,
-                manifest,
-                false,
-                ActorRef.noSender(),
-                writer)
-            .withTimestamp(timestamp);
-    return metadata == null ? read : read.withMetadata(metadata.read(serialization));
+    return PersistentRepr.apply(
+            event.read(serialization),
+            sequenceNr,
+            persistenceId,
+            PersistentRepr.Undefined(),
+            false,
+            ActorRef.noSender(),
+            writer)
+        .withTimestamp(timestamp);
   }
 
   public StoredEntry stored() {

@@ -3,8 +3,6 @@ package io.fermata.persistence.pekko;
 import org.apache.pekko.persistence.SelectedSnapshot;
 import org.apache.pekko.persistence.SnapshotMetadata;
 import org.apache.pekko.serialization.Serialization;
-import org.jspecify.annotations.Nullable;
-import scala.jdk.javaapi.OptionConverters;
 
 /**
  * One snapshot as a store keeps it.
@@ -12,24 +10,21 @@ import scala.jdk.javaapi.OptionConverters;
  * @param last the checksum of its last entry, which that of the entry after it includes
  * @param checksum over all of the snapshot
  */
-public record SerializedSnapshot(
-    SnapshotMetadata key, Serialized state, @Nullable Serialized metadata, int last, int checksum) {
+public record SerializedSnapshot(SnapshotMetadata key, Serialized state, int last, int checksum) {
 
   /** A snapshot that does not know its last entry yet. */
   static SerializedSnapshot of(SnapshotMetadata key, Object state, Serialization serialization) {
+    Serialized.requireNothingElse(key.persistenceId(), "", key.metadata());
     return new SerializedSnapshot(
         new SnapshotMetadata(key.persistenceId(), key.sequenceNr(), key.timestamp()),
         Serialized.of(state, serialization),
-        OptionConverters.toJava(key.metadata())
-            .map(metadata -> Serialized.of(metadata, serialization))
-            .orElse(null),
         0,
         0);
   }
 
   SerializedSnapshot after(JournalTip tip) {
-    SerializedSnapshot after = new SerializedSnapshot(key, state, metadata, tip.checksum(), 0);
-    return new SerializedSnapshot(key, state, metadata, tip.checksum(), after.sum());
+    SerializedSnapshot after = new SerializedSnapshot(key, state, tip.checksum(), 0);
+    return new SerializedSnapshot(key, state, tip.checksum(), after.sum());
   }
 
   private int sum() {
@@ -39,7 +34,6 @@ public record SerializedSnapshot(
         .add(key.sequenceNr())
         .add(key.timestamp())
         .add(state)
-        .add(metadata)
         .value();
   }
 
@@ -54,8 +48,7 @@ public record SerializedSnapshot(
   }
 
   public SelectedSnapshot read(Serialization serialization) {
-    SnapshotMetadata full = metadata == null ? key : key.withMetadata(metadata.read(serialization));
-    return SelectedSnapshot.create(full, state.read(serialization));
+    return SelectedSnapshot.create(key, state.read(serialization));
   }
 
   public long sequenceNr() {

@@ -1,7 +1,6 @@
 package io.fermata.persistence.postgres;
 
 import io.fermata.persistence.pekko.JournalTip;
-import io.fermata.persistence.pekko.Serialized;
 import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.pekko.SnapshotRange;
@@ -40,13 +39,11 @@ final class PostgresJournal implements SqlJournal {
       """
       WITH written AS (
         INSERT INTO event_journal (
-          slice, persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
-          event_payload, event_ser_id, event_ser_manifest,
-          meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
+          slice, persistence_id, sequence_number, writer, write_timestamp,
+          event_payload, event_ser_id, event_ser_manifest, checksum, previous)
         SELECT entry.* FROM %sunnest(
           CAST(? AS smallint[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]),
-          CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bytea[]), CAST(? AS integer[]),
-          CAST(? AS text[]), CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
+          CAST(? AS bigint[]), CAST(? AS bytea[]), CAST(? AS integer[]), CAST(? AS text[]),
           CAST(? AS integer[]), CAST(? AS integer[])) AS entry
         RETURNING ordering, slice, persistence_id, sequence_number)
       INSERT INTO event_tag (event_id, slice, tag)
@@ -171,7 +168,7 @@ final class PostgresJournal implements SqlJournal {
   static final String MARK_ALL = MARK.formatted("SELECT shard FROM shard");
   private static final String MARKED = "SELECT min(mark) FROM shard_mark";
 
-  private static final int PLACE = 12;
+  private static final int PLACE = 9;
 
   /** The SQL state classes of data errors: values, integrity, limits. */
   private static final Set<String> OF_THE_DATA = Set.of("22", "23", "54");
@@ -224,9 +221,9 @@ final class PostgresJournal implements SqlJournal {
     record.add("int8", SerializedEntry::sequenceNr);
     record.add("text", SerializedEntry::writer);
     record.add("int8", SerializedEntry::timestamp);
-    record.add("text", SerializedEntry::manifest);
-    addSerialized(record, SerializedEntry::event);
-    addSerialized(record, SerializedEntry::metadata);
+    record.add("bytea", each -> each.event().bytes());
+    record.add("int4", each -> each.event().serializer());
+    record.add("text", each -> each.event().manifest());
     record.add("int4", SerializedEntry::checksum);
     record.add("int4", SerializedEntry::previous);
     Columns<Tag> tag = new Columns<>(connection, insert, record.next(), tags(records));
@@ -234,18 +231,6 @@ final class PostgresJournal implements SqlJournal {
     tag.add("int8", each -> each.of().sequenceNr());
     tag.add("text", Tag::tag);
     insert.executeUpdate();
-  }
-
-  private static void addSerialized(
-      Columns<SerializedEntry> record, Function<SerializedEntry, @Nullable Serialized> part)
-      throws SQLException {
-    record.add("bytea", each -> of(part.apply(each), Serialized::bytes));
-    record.add("int4", each -> of(part.apply(each), Serialized::serializer));
-    record.add("text", each -> of(part.apply(each), Serialized::manifest));
-  }
-
-  private static <T> @Nullable T of(@Nullable Serialized written, Function<Serialized, T> part) {
-    return written == null ? null : part.apply(written);
   }
 
   private record Tag(SerializedEntry of, String tag) {}

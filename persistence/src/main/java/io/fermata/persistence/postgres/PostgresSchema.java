@@ -121,13 +121,9 @@ final class PostgresSchema {
                 sequence_number bigint NOT NULL,
                 writer text NOT NULL,
                 write_timestamp bigint NOT NULL,
-                adapter_manifest text NOT NULL,
                 event_payload bytea NOT NULL,
                 event_ser_id integer NOT NULL,
                 event_ser_manifest text NOT NULL,
-                meta_payload bytea,
-                meta_ser_id integer,
-                meta_ser_manifest text,
                 checksum integer NOT NULL,
                 previous integer,
                 PRIMARY KEY (persistence_id, sequence_number)
@@ -209,9 +205,6 @@ final class PostgresSchema {
                 snapshot_ser_id integer NOT NULL,
                 snapshot_ser_manifest text NOT NULL,
                 snapshot_payload bytea NOT NULL,
-                meta_ser_id integer,
-                meta_ser_manifest text,
-                meta_payload bytea,
                 last integer NOT NULL,
                 checksum integer NOT NULL,
                 PRIMARY KEY (persistence_id, sequence_number)

@@ -22,9 +22,8 @@ public final class SqlEntries {
 
   private static final String SELECT =
       """
-      SELECT sequence_number, writer, write_timestamp, adapter_manifest,
-        event_payload, event_ser_id, event_ser_manifest,
-        meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous
+      SELECT sequence_number, writer, write_timestamp,
+        event_payload, event_ser_id, event_ser_manifest, checksum, previous
       FROM event_journal
       WHERE persistence_id = ? AND deleted = FALSE AND sequence_number\
       """;
@@ -188,13 +187,11 @@ public final class SqlEntries {
         persistenceId,
         row.getLong(1),
         row.getString(2),
-        row.getString(4),
         row.getLong(3),
         Set.of(),
-        Serialized.get(row, 5),
-        Serialized.getIfThere(row, 8),
-        row.getInt(11),
-        (Integer) row.getObject(12));
+        Serialized.get(row, 4),
+        row.getInt(7),
+        (Integer) row.getObject(8));
   }
 
   static int deleteTo(Connection connection, String persistenceId, long to) throws SQLException {

@@ -15,20 +15,17 @@ public final class SqlSnapshots {
   public static final String COLUMNS =
       """
       persistence_id, sequence_number, created, snapshot_payload, snapshot_ser_id,
-      snapshot_ser_manifest, meta_payload, meta_ser_id, meta_ser_manifest, last, checksum\
+      snapshot_ser_manifest, last, checksum\
       """;
 
   private static final String SAVE =
       """
-      INSERT INTO snapshot (%s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO snapshot (%s) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (persistence_id, sequence_number) DO UPDATE SET
         created = excluded.created,
         snapshot_payload = excluded.snapshot_payload,
         snapshot_ser_id = excluded.snapshot_ser_id,
         snapshot_ser_manifest = excluded.snapshot_ser_manifest,
-        meta_payload = excluded.meta_payload,
-        meta_ser_id = excluded.meta_ser_id,
-        meta_ser_manifest = excluded.meta_ser_manifest,
         last = excluded.last,
         checksum = excluded.checksum
       """
@@ -48,9 +45,8 @@ public final class SqlSnapshots {
       save.setLong(2, snapshot.sequenceNr());
       save.setLong(3, snapshot.key().timestamp());
       Serialized.set(save, 4, snapshot.state());
-      Serialized.set(save, 7, snapshot.metadata());
-      save.setInt(10, snapshot.last());
-      save.setInt(11, snapshot.checksum());
+      save.setInt(7, snapshot.last());
+      save.setInt(8, snapshot.checksum());
       return save.executeUpdate();
     }
   }
@@ -71,8 +67,7 @@ public final class SqlSnapshots {
     return new SerializedSnapshot(
         new SnapshotMetadata(row.getString(1), row.getLong(2), row.getLong(3)),
         Serialized.get(row, 4),
-        Serialized.getIfThere(row, 7),
-        row.getInt(10),
-        row.getInt(11));
+        row.getInt(7),
+        row.getInt(8));
   }
 }

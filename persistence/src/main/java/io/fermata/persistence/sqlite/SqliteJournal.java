@@ -33,10 +33,9 @@ public final class SqliteJournal implements SqlJournal {
   private static final String INSERT =
       """
       INSERT INTO event_journal (
-        persistence_id, sequence_number, writer, write_timestamp, adapter_manifest,
-        event_payload, event_ser_id, event_ser_manifest,
-        meta_payload, meta_ser_id, meta_ser_manifest, checksum, previous)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        persistence_id, sequence_number, writer, write_timestamp,
+        event_payload, event_ser_id, event_ser_manifest, checksum, previous)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       """;
 
   private static final String INSERT_TAG =
@@ -116,11 +115,9 @@ public final class SqliteJournal implements SqlJournal {
     insert.setLong(2, entry.sequenceNr());
     insert.setString(3, entry.writer());
     insert.setLong(4, entry.timestamp());
-    insert.setString(5, entry.manifest());
-    Serialized.set(insert, 6, entry.event());
-    Serialized.set(insert, 9, entry.metadata());
-    insert.setInt(12, entry.checksum());
-    insert.setObject(13, entry.previous(), Types.INTEGER);
+    Serialized.set(insert, 5, entry.event());
+    insert.setInt(8, entry.checksum());
+    insert.setObject(9, entry.previous(), Types.INTEGER);
     insert.executeUpdate();
     for (String name : entry.tags()) {
       tag.setString(1, name);

@@ -47,13 +47,9 @@ public final class SqliteSchema {
                 sequence_number INTEGER NOT NULL,
                 writer TEXT NOT NULL,
                 write_timestamp INTEGER NOT NULL,
-                adapter_manifest TEXT NOT NULL,
                 event_payload BLOB NOT NULL,
                 event_ser_id INTEGER NOT NULL,
                 event_ser_manifest TEXT NOT NULL,
-                meta_payload BLOB,
-                meta_ser_id INTEGER,
-                meta_ser_manifest TEXT,
                 checksum INTEGER NOT NULL,
                 previous INTEGER,
                 UNIQUE (persistence_id, sequence_number)
@@ -75,9 +71,6 @@ public final class SqliteSchema {
                 snapshot_ser_id INTEGER NOT NULL,
                 snapshot_ser_manifest TEXT NOT NULL,
                 snapshot_payload BLOB NOT NULL,
-                meta_ser_id INTEGER,
-                meta_ser_manifest TEXT,
-                meta_payload BLOB,
                 last INTEGER NOT NULL,
                 checksum INTEGER NOT NULL,
                 PRIMARY KEY (persistence_id, sequence_number)

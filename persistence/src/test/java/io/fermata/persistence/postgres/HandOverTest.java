@@ -190,11 +190,9 @@ final class HandOverTest {
               session,
               tip.seq() + 1,
               name,
-              "",
               0,
               Set.of(),
               new Serialized(text.getBytes(UTF_8), 1, ""),
-              null,
               0,
               null);
       return SerializedEntry.chained(List.of(entry), tip).get(0);

@@ -41,18 +41,18 @@ final class ManySessions {
             .formatted(Trigrams.FIRST, Trigrams.SECOND, Trigrams.THIRD, Trigrams.PRIME),
         """
         INSERT INTO event_journal (ordering, slice, persistence_id, sequence_number, writer,
-          write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+          write_timestamp, event_payload, event_ser_id, event_ser_manifest,
           checksum, previous)
-        SELECT 2 * i + seq - 2, i %% 1024, 'run|' || i, seq, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1
+        SELECT 2 * i + seq - 2, i %% 1024, 'run|' || i, seq, 'w', 1, '\\x00'::bytea, 1, 'm', 1, 1
         FROM generate_series(1, %d) AS i, generate_series(1, 2) AS seq
         """
             .formatted(sessions),
         """
         INSERT INTO event_journal (ordering, slice, persistence_id, sequence_number, writer,
-          write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+          write_timestamp, event_payload, event_ser_id, event_ser_manifest,
           checksum, previous)
-        VALUES (%1$d + 1, 0, 'run|kept', 1, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1),
-          (%1$d + 2, 0, 'run|kept', 2, 'w', 1, '', '\\x00'::bytea, 1, 'm', 1, 1)
+        VALUES (%1$d + 1, 0, 'run|kept', 1, 'w', 1, '\\x00'::bytea, 1, 'm', 1, 1),
+          (%1$d + 2, 0, 'run|kept', 2, 'w', 1, '\\x00'::bytea, 1, 'm', 1, 1)
         """
             .formatted(2 * sessions),
         "INSERT INTO event_tag (event_id, slice, tag) VALUES (%d, 0, '%s')"

@@ -101,11 +101,9 @@ final class SqlJournalsTest {
         persistenceId,
         seq,
         "writer",
-        "",
         0,
         Set.of(),
         new Serialized("x".getBytes(StandardCharsets.UTF_8), 1, ""),
-        null,
         0,
         null);
   }

@@ -29,10 +29,10 @@ final class ManySqliteSessions {
         List.of(
             """
             INSERT INTO event_journal (ordering, persistence_id, sequence_number, writer,
-              write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+              write_timestamp, event_payload, event_ser_id, event_ser_manifest,
               checksum, previous)
             %s
-            SELECT 2 * i + seq - 2, 'run|' || i, seq, 'w', 1, '', X'00', 1, 'm', 1, 1
+            SELECT 2 * i + seq - 2, 'run|' || i, seq, 'w', 1, X'00', 1, 'm', 1, 1
             FROM numbers CROSS JOIN (SELECT 1 AS seq UNION ALL SELECT 2)
             """
                 .formatted(numbers),
@@ -52,10 +52,10 @@ final class ManySqliteSessions {
                     JournalTags.forget(LargeStore.FUTURE)),
             """
             INSERT INTO event_journal (ordering, persistence_id, sequence_number, writer,
-              write_timestamp, adapter_manifest, event_payload, event_ser_id, event_ser_manifest,
+              write_timestamp, event_payload, event_ser_id, event_ser_manifest,
               checksum, previous)
-            VALUES (%1$d + 1, 'run|kept', 1, 'w', 1, '', X'00', 1, 'm', 1, 1),
-              (%1$d + 2, 'run|kept', 2, 'w', 1, '', X'00', 1, 'm', 1, 1)
+            VALUES (%1$d + 1, 'run|kept', 1, 'w', 1, X'00', 1, 'm', 1, 1),
+              (%1$d + 2, 'run|kept', 2, 'w', 1, X'00', 1, 'm', 1, 1)
             """
                 .formatted(2 * sessions),
             "INSERT INTO event_tag (event_id, tag) VALUES (%d, '%s')"

@@ -24,7 +24,6 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.zip.CRC32C;
 import org.apache.pekko.persistence.SnapshotMetadata;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The binary format of journals and the index in a key-value store. Each value ends with a CRC-32C
@@ -60,7 +59,6 @@ final class KvFormat {
             out.writeLong(snapshot.sequenceNr());
             out.writeLong(snapshot.key().timestamp());
             snapshot.state().write(out);
-            maybe(out, snapshot.metadata());
             out.writeInt(snapshot.last());
             out.writeInt(snapshot.checksum());
           }
@@ -79,11 +77,9 @@ final class KvFormat {
   private static void record(DataOutput out, SerializedEntry record) throws IOException {
     out.writeLong(record.sequenceNr());
     out.writeUTF(record.writer());
-    out.writeUTF(record.manifest());
     out.writeLong(record.timestamp());
     texts(out, record.tags());
     record.event().write(out);
-    maybe(out, record.metadata());
     out.writeInt(record.checksum());
     Integer previous = record.previous();
     out.writeBoolean(previous != null);
@@ -109,11 +105,9 @@ final class KvFormat {
                     persistenceId,
                     in.readLong(),
                     in.readUTF(),
-                    in.readUTF(),
                     in.readLong(),
                     texts(in),
                     Serialized.read(in),
-                    maybe(in),
                     in.readInt(),
                     in.readBoolean() ? in.readInt() : null));
           }
@@ -129,7 +123,6 @@ final class KvFormat {
     return new SerializedSnapshot(
         new SnapshotMetadata(persistenceId, sequenceNr, timestamp),
         Serialized.read(in),
-        maybe(in),
         in.readInt(),
         in.readInt());
   }
@@ -218,17 +211,6 @@ final class KvFormat {
       texts.add(in.readUTF());
     }
     return texts;
-  }
-
-  private static void maybe(DataOutput out, @Nullable Serialized serialized) throws IOException {
-    out.writeBoolean(serialized != null);
-    if (serialized != null) {
-      serialized.write(out);
-    }
-  }
-
-  private static @Nullable Serialized maybe(DataInput in) throws IOException {
-    return in.readBoolean() ? Serialized.read(in) : null;
   }
 
   private static byte[] bytes(Writing content) {

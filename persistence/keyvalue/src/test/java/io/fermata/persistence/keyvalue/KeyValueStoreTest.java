@@ -252,7 +252,7 @@ final class KeyValueStoreTest extends KeyValueContract {
               document.tip(),
               document.lostTo(),
               new SerializedSnapshot(
-                  taken.key(), taken.state(), taken.metadata(), taken.last() + 1, taken.checksum()),
+                  taken.key(), taken.state(), taken.last() + 1, taken.checksum()),
               document.records(),
               null);
         });
@@ -448,7 +448,7 @@ final class KeyValueStoreTest extends KeyValueContract {
     List<SerializedEntry> entries = new ArrayList<>();
     SerializedEntry.imported("a", List.of(imported(1), imported(2))).forEachRemaining(entries::add);
     SerializedSnapshot taken =
-        new SerializedSnapshot(new SnapshotMetadata("a", 1, 5), entries.get(0).event(), null, 0, 0);
+        new SerializedSnapshot(new SnapshotMetadata("a", 1, 5), entries.get(0).event(), 0, 0);
     try (OpenStore open = store().open()) {
       StoreJournals journals = ((StoreSetup) open.setup()).journals();
       Host.await(journals.append("a", entries.subList(0, 1), 0));

@@ -42,11 +42,9 @@ class KvFormatTest {
         ID,
         seq,
         "a writer",
-        "",
         1_780_000_000_000L + seq,
         tags,
         serialized("record " + seq),
-        null,
         (int) seq,
         seq == 7 ? -6 : null);
   }
@@ -57,18 +55,15 @@ class KvFormatTest {
             ID,
             9,
             "a writer",
-            "a manifest",
             1_780_000_000_009L,
             Set.of(JournalTags.UNFINISHED, JournalTags.due(1_790_000_000_000L)),
             serialized("Grüße"),
-            serialized("metadata"),
             9,
             null);
     SerializedSnapshot snapshot =
         new SerializedSnapshot(
             new SnapshotMetadata(ID, 8, 1_780_000_000_008L),
             serialized("state"),
-            serialized("m"),
             8,
             80);
     return new KvDocument(
