@@ -23,6 +23,7 @@ module io.fermata.persistence {
       io.fermata.testkit;
 
   opens io.fermata.persistence.pekko to
+      com.fasterxml.jackson.databind,
       pekko.actor,
       pekko.persistence;
 

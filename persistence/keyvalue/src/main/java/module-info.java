@@ -2,6 +2,7 @@
 @SuppressWarnings({"requires-automatic"})
 module io.fermata.persistence.keyvalue {
   requires com.fasterxml.jackson.databind;
+  requires com.fasterxml.jackson.dataformat.cbor;
   requires io.netty.common;
   requires java.net.http;
   requires lettuce.core;
@@ -11,6 +12,9 @@ module io.fermata.persistence.keyvalue {
   requires transitive io.fermata.persistence;
 
   exports io.fermata.persistence.keyvalue;
+
+  opens io.fermata.persistence.keyvalue to
+      com.fasterxml.jackson.databind;
 
   provides io.fermata.persistence.spi.StoreProvider with
       io.fermata.persistence.keyvalue.KeyValueProvider;

@@ -122,7 +122,7 @@ final class OpenMemoryStore implements OpenStore, StoreJournals {
 
   @Override
   public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
-    return done(() -> of(snapshot.key().persistenceId()).save(snapshot));
+    return done(() -> of(snapshot.persistenceId()).save(snapshot));
   }
 
   @Override

@@ -1,9 +1,6 @@
 package io.fermata.persistence.pekko;
 
 import io.fermata.persistence.spi.StoredEntry;
-import java.io.DataInput;
-import java.io.DataOutput;
-import java.io.IOException;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -45,21 +42,6 @@ public record Serialized(byte[] bytes, int serializer, String manifest) {
 
   public Object read(Serialization serialization) {
     return serialization.deserialize(bytes, serializer, manifest).get();
-  }
-
-  public static Serialized read(DataInput in) throws IOException {
-    int serializer = in.readInt();
-    String manifest = in.readUTF();
-    byte[] bytes = new byte[in.readInt()];
-    in.readFully(bytes);
-    return new Serialized(bytes, serializer, manifest);
-  }
-
-  public void write(DataOutput out) throws IOException {
-    out.writeInt(serializer);
-    out.writeUTF(manifest);
-    out.writeInt(bytes.length);
-    out.write(bytes);
   }
 
   /** A row's payload, serializer and manifest, from a column on. */

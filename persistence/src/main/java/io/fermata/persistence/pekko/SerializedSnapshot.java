@@ -10,29 +10,42 @@ import org.apache.pekko.serialization.Serialization;
  * @param last the checksum of its last entry, which that of the entry after it includes
  * @param checksum over all of the snapshot
  */
-public record SerializedSnapshot(SnapshotMetadata key, Serialized state, int last, int checksum) {
+public record SerializedSnapshot(
+    String persistenceId,
+    long sequenceNr,
+    long timestamp,
+    Serialized state,
+    int last,
+    int checksum) {
 
   /** A snapshot that does not know its last entry yet. */
   static SerializedSnapshot of(SnapshotMetadata key, Object state, Serialization serialization) {
     Serialized.requireNothingElse(key.persistenceId(), "", key.metadata());
     return new SerializedSnapshot(
-        new SnapshotMetadata(key.persistenceId(), key.sequenceNr(), key.timestamp()),
+        key.persistenceId(),
+        key.sequenceNr(),
+        key.timestamp(),
         Serialized.of(state, serialization),
         0,
         0);
   }
 
   SerializedSnapshot after(JournalTip tip) {
-    SerializedSnapshot after = new SerializedSnapshot(key, state, tip.checksum(), 0);
-    return new SerializedSnapshot(key, state, tip.checksum(), after.sum());
+    SerializedSnapshot after = with(tip.checksum(), 0);
+    return with(tip.checksum(), after.sum());
+  }
+
+  private SerializedSnapshot with(int newLast, int newChecksum) {
+    return new SerializedSnapshot(
+        persistenceId, sequenceNr, timestamp, state, newLast, newChecksum);
   }
 
   private int sum() {
     return new Checksum()
         .add(last)
-        .add(key.persistenceId())
-        .add(key.sequenceNr())
-        .add(key.timestamp())
+        .add(persistenceId)
+        .add(sequenceNr)
+        .add(timestamp)
         .add(state)
         .value();
   }
@@ -44,14 +57,15 @@ public record SerializedSnapshot(SnapshotMetadata key, Serialized state, int las
 
   /** The last entry that the snapshot includes. */
   JournalTip tip() {
-    return new JournalTip(sequenceNr(), last);
+    return new JournalTip(sequenceNr, last);
   }
 
   public SelectedSnapshot read(Serialization serialization) {
-    return SelectedSnapshot.create(key, state.read(serialization));
+    return SelectedSnapshot.create(key(), state.read(serialization));
   }
 
-  public long sequenceNr() {
-    return key.sequenceNr();
+  /** What criteria select it by. */
+  public SnapshotMetadata key() {
+    return new SnapshotMetadata(persistenceId, sequenceNr, timestamp);
   }
 }

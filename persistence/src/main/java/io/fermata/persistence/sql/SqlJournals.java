@@ -203,8 +203,7 @@ final class SqlJournals implements StoreJournals {
 
   @Override
   public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
-    return change(
-        snapshot.key().persistenceId(), connection -> SqlSnapshots.save(connection, snapshot));
+    return change(snapshot.persistenceId(), connection -> SqlSnapshots.save(connection, snapshot));
   }
 
   @Override

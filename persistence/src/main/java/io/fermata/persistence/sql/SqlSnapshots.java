@@ -7,7 +7,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import org.apache.pekko.persistence.SnapshotMetadata;
 
 /** The table of snapshots, in SQL that all databases share. */
 public final class SqlSnapshots {
@@ -41,9 +40,9 @@ public final class SqlSnapshots {
 
   static int save(Connection connection, SerializedSnapshot snapshot) throws SQLException {
     try (PreparedStatement save = connection.prepareStatement(SAVE)) {
-      save.setString(1, snapshot.key().persistenceId());
+      save.setString(1, snapshot.persistenceId());
       save.setLong(2, snapshot.sequenceNr());
-      save.setLong(3, snapshot.key().timestamp());
+      save.setLong(3, snapshot.timestamp());
       Serialized.set(save, 4, snapshot.state());
       save.setInt(7, snapshot.last());
       save.setInt(8, snapshot.checksum());
@@ -65,7 +64,9 @@ public final class SqlSnapshots {
   /** A row of {@link #COLUMNS}. */
   public static SerializedSnapshot read(ResultSet row) throws SQLException {
     return new SerializedSnapshot(
-        new SnapshotMetadata(row.getString(1), row.getLong(2), row.getLong(3)),
+        row.getString(1),
+        row.getLong(2),
+        row.getLong(3),
         Serialized.get(row, 4),
         row.getInt(7),
         row.getInt(8));

@@ -1,229 +1,92 @@
 package io.fermata.persistence.keyvalue;
 
+import com.fasterxml.jackson.annotation.JsonAutoDetect.Visibility;
+import com.fasterxml.jackson.annotation.JsonFormat;
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
+import com.fasterxml.jackson.annotation.PropertyAccessor;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
 import io.fermata.persistence.directory.DirectoryEntry;
-import io.fermata.persistence.pekko.JournalTip;
-import io.fermata.persistence.pekko.Serialized;
-import io.fermata.persistence.pekko.SerializedEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
 import io.fermata.persistence.spi.DamagedException;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.io.DataInput;
-import java.io.DataInputStream;
-import java.io.DataOutput;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.Objects;
 import java.util.zip.CRC32C;
-import org.apache.pekko.persistence.SnapshotMetadata;
 
 /**
- * The binary format of journals and the index in a key-value store. Each value ends with a CRC-32C
- * of what is before it.
+ * The binary format of journals and the index in a key-value store: a head with the version, CBOR,
+ * in which a record is an array of its components, and a CRC-32C of what is before it.
  */
 final class KvFormat {
 
   private static final int MAGIC = 0x464b56;
   private static final int VERSION = 1;
+  private static final ObjectMapper CBOR = mapper();
 
-  private interface Writing {
-    void to(DataOutput out) throws IOException;
-  }
+  @JsonFormat(shape = JsonFormat.Shape.ARRAY)
+  private interface Row {}
 
-  private interface Parser<T> {
-    T from(DataInput in) throws IOException;
-  }
+  /** A value names its journal, so that it is no value of another. */
+  private record Stored(String persistenceId, KvDocument document) {}
 
   private KvFormat() {}
 
-  // --- a journal -------------------------------------------------------------------------------
-
-  static byte[] journal(KvDocument document) {
-    return bytes(
-        out -> {
-          out.writeLong(document.tip().seq());
-          out.writeInt(document.tip().checksum());
-          out.writeBoolean(document.tip().deleted());
-          out.writeLong(document.lostTo());
-          SerializedSnapshot snapshot = document.snapshot();
-          out.writeBoolean(snapshot != null);
-          if (snapshot != null) {
-            out.writeLong(snapshot.sequenceNr());
-            out.writeLong(snapshot.key().timestamp());
-            snapshot.state().write(out);
-            out.writeInt(snapshot.last());
-            out.writeInt(snapshot.checksum());
-          }
-          out.writeInt(document.records().size());
-          for (SerializedEntry record : document.records()) {
-            record(out, record);
-          }
-          DirectoryEntry entry = document.entry();
-          out.writeBoolean(entry != null);
-          if (entry != null) {
-            entry(out, entry);
-          }
-        });
+  private static ObjectMapper mapper() {
+    CBORMapper.Builder cbor =
+        CBORMapper.builder()
+            .addMixIn(Record.class, Row.class)
+            .visibility(PropertyAccessor.IS_GETTER, Visibility.NONE)
+            .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
+            .enable(
+                DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES,
+                DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+            .defaultSetterInfo(JsonSetter.Value.construct(Nulls.FAIL, Nulls.FAIL));
+    for (Class<?> nullable :
+        List.of(SerializedSnapshot.class, DirectoryEntry.class, Integer.class)) {
+      cbor.withConfigOverride(
+          nullable, config -> config.setSetterInfo(JsonSetter.Value.forValueNulls(Nulls.SET)));
+    }
+    return cbor.build();
   }
 
-  private static void record(DataOutput out, SerializedEntry record) throws IOException {
-    out.writeLong(record.sequenceNr());
-    out.writeUTF(record.writer());
-    out.writeLong(record.timestamp());
-    texts(out, record.tags());
-    record.event().write(out);
-    out.writeInt(record.checksum());
-    Integer previous = record.previous();
-    out.writeBoolean(previous != null);
-    if (previous != null) {
-      out.writeInt(previous);
-    }
+  static byte[] journal(String persistenceId, KvDocument document) {
+    return bytes(new Stored(persistenceId, document));
   }
 
   static KvDocument journal(String persistenceId, byte[] bytes) {
-    return read(
-        bytes,
-        "the journal " + persistenceId,
-        in -> {
-          JournalTip last = new JournalTip(in.readLong(), in.readInt());
-          JournalTip tip = in.readBoolean() ? last.withoutContent() : last;
-          long lostTo = in.readLong();
-          SerializedSnapshot snapshot = in.readBoolean() ? snapshot(in, persistenceId) : null;
-          int count = in.readInt();
-          List<SerializedEntry> records = new ArrayList<>(count);
-          for (int i = 0; i < count; i++) {
-            records.add(
-                new SerializedEntry(
-                    persistenceId,
-                    in.readLong(),
-                    in.readUTF(),
-                    in.readLong(),
-                    texts(in),
-                    Serialized.read(in),
-                    in.readInt(),
-                    in.readBoolean() ? in.readInt() : null));
-          }
-          DirectoryEntry entry = in.readBoolean() ? entry(in, persistenceId) : null;
-          return new KvDocument(tip, lostTo, snapshot, List.copyOf(records), entry);
-        });
-  }
-
-  private static SerializedSnapshot snapshot(DataInput in, String persistenceId)
-      throws IOException {
-    long sequenceNr = in.readLong();
-    long timestamp = in.readLong();
-    return new SerializedSnapshot(
-        new SnapshotMetadata(persistenceId, sequenceNr, timestamp),
-        Serialized.read(in),
-        in.readInt(),
-        in.readInt());
-  }
-
-  private static void entry(DataOutput out, DirectoryEntry entry) throws IOException {
-    out.writeUTF(entry.kind());
-    out.writeUTF(entry.principal());
-    out.writeUTF(entry.name());
-    out.writeLong(entry.seq());
-    out.writeLong(entry.createdAt());
-    out.writeLong(entry.activeAt());
-    out.writeUTF(entry.session());
-    out.writeUTF(entry.statusName());
-    out.writeLong(entry.since());
-    texts(out, entry.tags());
-    out.writeInt(entry.attributes().size());
-    for (Map.Entry<String, String> attribute : new TreeMap<>(entry.attributes()).entrySet()) {
-      out.writeUTF(attribute.getKey());
-      out.writeUTF(attribute.getValue());
+    String what = "the journal " + persistenceId;
+    Stored stored = read(bytes, what, new TypeReference<>() {});
+    if (!stored.persistenceId().equals(persistenceId)) {
+      throw new DamagedException("The value of " + what, "it is that of another journal");
     }
+    return stored.document();
   }
-
-  private static DirectoryEntry entry(DataInput in, String persistenceId) throws IOException {
-    String kind = in.readUTF();
-    String principal = in.readUTF();
-    String name = in.readUTF();
-    long seq = in.readLong();
-    long createdAt = in.readLong();
-    long activeAt = in.readLong();
-    String session = in.readUTF();
-    String status = in.readUTF();
-    long since = in.readLong();
-    Set<String> tags = texts(in);
-    int count = in.readInt();
-    Map<String, String> attributes = new LinkedHashMap<>();
-    for (int i = 0; i < count; i++) {
-      attributes.put(in.readUTF(), in.readUTF());
-    }
-    return new DirectoryEntry(
-            persistenceId, kind, principal, name, seq, createdAt, activeAt, tags, attributes)
-        .in(session, status, since);
-  }
-
-  // --- a part of the index ---------------------------------------------------------------------
 
   static byte[] marks(Map<String, KvMark> marks) {
-    return bytes(
-        out -> {
-          out.writeInt(marks.size());
-          for (Map.Entry<String, KvMark> mark : new TreeMap<>(marks).entrySet()) {
-            out.writeUTF(mark.getKey());
-            out.writeLong(mark.getValue().at());
-            out.writeUTF(mark.getValue().host());
-            out.writeLong(mark.getValue().since());
-          }
-        });
+    return bytes(marks);
   }
 
   static Map<String, KvMark> marks(String key, byte[] bytes) {
-    return read(
-        bytes,
-        "the index " + key,
-        in -> {
-          int count = in.readInt();
-          Map<String, KvMark> marks = new LinkedHashMap<>();
-          for (int i = 0; i < count; i++) {
-            marks.put(in.readUTF(), new KvMark(in.readLong(), in.readUTF(), in.readLong()));
-          }
-          return marks;
-        });
+    return read(bytes, "the index " + key, new TypeReference<>() {});
   }
 
-  // --- what they are made of -------------------------------------------------------------------
-
-  private static void texts(DataOutput out, Set<String> texts) throws IOException {
-    out.writeInt(texts.size());
-    for (String text : new TreeSet<>(texts)) {
-      out.writeUTF(text);
-    }
-  }
-
-  private static Set<String> texts(DataInput in) throws IOException {
-    int count = in.readInt();
-    Set<String> texts = new LinkedHashSet<>();
-    for (int i = 0; i < count; i++) {
-      texts.add(in.readUTF());
-    }
-    return texts;
-  }
-
-  private static byte[] bytes(Writing content) {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+  private static byte[] bytes(Object content) {
     try {
-      DataOutputStream out = new DataOutputStream(bytes);
-      out.writeInt(MAGIC << 8 | VERSION);
-      content.to(out);
-      out.writeInt(checksum(bytes.toByteArray(), bytes.size()));
-    } catch (IOException tooLong) {
-      throw new IllegalArgumentException(tooLong.getMessage(), tooLong);
+      byte[] cbor = CBOR.writeValueAsBytes(content);
+      ByteBuffer bytes = ByteBuffer.allocate(cbor.length + 2 * Integer.BYTES);
+      bytes.putInt(MAGIC << 8 | VERSION).put(cbor);
+      return bytes.putInt(checksum(bytes.array(), bytes.position())).array();
+    } catch (JsonProcessingException unwritable) {
+      throw new IllegalArgumentException(unwritable.getMessage(), unwritable);
     }
-    return bytes.toByteArray();
   }
 
   private static int checksum(byte[] bytes, int length) {
@@ -232,38 +95,37 @@ final class KvFormat {
     return (int) crc.getValue();
   }
 
-  private static void requireIntact(byte[] bytes, String what) {
+  private static <T> T read(byte[] bytes, String what, TypeReference<T> type) {
+    if (bytes.length < Integer.BYTES) {
+      throw new DamagedException("The value of " + what, "it ends too early");
+    }
+    int head = ByteBuffer.wrap(bytes).getInt();
+    if (head >>> 8 != MAGIC) {
+      throw new UnreadableValue(
+          "The value of "
+              + what
+              + " was not written by Fermata; use a separate store, or a separate"
+              + " database in it, for Fermata");
+    }
+    if ((head & 0xff) != VERSION) {
+      throw new UnreadableValue(
+          "The value of "
+              + what
+              + " has format "
+              + (head & 0xff)
+              + ", this release reads "
+              + VERSION
+              + "; use the release that wrote it or a newer one");
+    }
     int end = bytes.length - Integer.BYTES;
-    if (end < 0 || ByteBuffer.wrap(bytes).getInt(end) != checksum(bytes, end)) {
+    if (ByteBuffer.wrap(bytes).getInt(end) != checksum(bytes, end)) {
       throw new DamagedException("The value of " + what, "it was altered");
     }
-  }
-
-  private static <T> T read(byte[] bytes, String what, Parser<T> content) {
     try {
-      DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
-      int head = in.readInt();
-      if (head >>> 8 != MAGIC) {
-        throw new UnreadableValue(
-            "The value of "
-                + what
-                + " was not written by Fermata; use a separate store, or a separate"
-                + " database in it, for Fermata");
-      }
-      if ((head & 0xff) != VERSION) {
-        throw new UnreadableValue(
-            "The value of "
-                + what
-                + " has format "
-                + (head & 0xff)
-                + ", this release reads "
-                + VERSION
-                + "; use the release that wrote it or a newer one");
-      }
-      requireIntact(bytes, what);
-      return content.from(in);
-    } catch (IOException cut) {
-      throw new DamagedException("The value of " + what, "it ends too early", cut);
+      return Objects.requireNonNull(
+          CBOR.readerFor(type).<T>readValue(bytes, Integer.BYTES, end - Integer.BYTES));
+    } catch (IOException | RuntimeException unreadable) {
+      throw new DamagedException("The value of " + what, "it cannot be read", unreadable);
     }
   }
 }

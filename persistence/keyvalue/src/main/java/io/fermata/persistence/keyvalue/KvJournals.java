@@ -138,7 +138,7 @@ final class KvJournals implements StoreJournals {
 
   @Override
   public CompletionStage<@Nullable Void> save(SerializedSnapshot snapshot) {
-    return submit(snapshot.key().persistenceId(), Kind.ASIDE, document -> document.save(snapshot))
+    return submit(snapshot.persistenceId(), Kind.ASIDE, document -> document.save(snapshot))
         .thenAccept(document -> {});
   }
 
@@ -338,7 +338,7 @@ final class KvJournals implements StoreJournals {
   }
 
   private void write(Journal journal, KvDocument before, KvDocument after, List<Work> applied) {
-    byte[] bytes = KvFormat.journal(after);
+    byte[] bytes = KvFormat.journal(journal.persistenceId, after);
     String expected;
     boolean certain;
     synchronized (journals) {

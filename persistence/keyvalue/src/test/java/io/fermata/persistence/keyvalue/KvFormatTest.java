@@ -12,19 +12,23 @@ import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.StoreException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import org.apache.pekko.persistence.SnapshotMetadata;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The form of the values in a key-value store is a promise: what a release wrote is read. */
 class KvFormatTest {
@@ -49,6 +53,7 @@ class KvFormatTest {
         seq == 7 ? -6 : null);
   }
 
+  /** Of each set one element, as the others would have no order. */
   private static KvDocument document() {
     SerializedEntry last =
         new SerializedEntry(
@@ -56,21 +61,17 @@ class KvFormatTest {
             9,
             "a writer",
             1_780_000_000_009L,
-            Set.of(JournalTags.UNFINISHED, JournalTags.due(1_790_000_000_000L)),
+            Set.of(JournalTags.UNFINISHED),
             serialized("Grüße"),
             9,
             null);
     SerializedSnapshot snapshot =
-        new SerializedSnapshot(
-            new SnapshotMetadata(ID, 8, 1_780_000_000_008L),
-            serialized("state"),
-            8,
-            80);
+        new SerializedSnapshot(ID, 8, 1_780_000_000_008L, serialized("state"), 8, 80);
     return new KvDocument(
         new JournalTip(9, 9),
         6,
         snapshot,
-        List.of(record(7, Set.of()), record(8, Set.of()), last),
+        List.of(record(7, Set.of()), record(8, Set.of(JournalTags.due(1_790_000_000_000L))), last),
         entry());
   }
 
@@ -83,7 +84,7 @@ class KvFormatTest {
             9,
             1_780_000_000_000L,
             1_780_000_000_009L,
-            Set.of("vip", "late"),
+            Set.of("vip"),
             Map.of("version", "3", "waits", "ask_size"))
         .in("my session", "waiting", 1_780_000_000_007L);
   }
@@ -98,8 +99,8 @@ class KvFormatTest {
 
   private static Map<String, byte[]> written() {
     Map<String, byte[]> values = new LinkedHashMap<>();
-    values.put("journal", KvFormat.journal(document()));
-    values.put("empty", KvFormat.journal(KvDocument.NONE));
+    values.put("journal", KvFormat.journal(ID, document()));
+    values.put("empty", KvFormat.journal(ID, KvDocument.NONE));
     values.put("marks", KvFormat.marks(marks()));
     return values;
   }
@@ -178,5 +179,87 @@ class KvFormatTest {
           .as("byte %d", at)
           .isInstanceOf(DamagedException.class);
     }
+  }
+
+  @Test
+  void theValueOfAnotherJournalIsDamaged() throws IOException {
+    byte[] journal = golden("empty");
+    assertThatThrownBy(() -> KvFormat.journal("order|77aa", journal))
+        .isInstanceOf(DamagedException.class)
+        .hasMessageContainingAll("order|77aa", "is damaged", "that of another journal", "backup");
+  }
+
+  /** A checksum is no signature: whoever may write the store can compute it. */
+  @Test
+  void aForgedValueIsReadOrDamagedWhateverItClaims() throws IOException {
+    byte[] journal = golden("journal");
+    int[] claims = {0x00, 0x1b, 0x3b, 0x5b, 0x5f, 0x7b, 0x7f, 0x9b, 0x9f, 0xbb, 0xbf, 0xf6, 0xff};
+    int damaged = 0;
+    for (int at = 4; at < journal.length - 4; at++) {
+      for (int claim : claims) {
+        byte[] forged = journal.clone();
+        forged[at] = (byte) claim;
+        damaged += isRead(forged(forged)) ? 0 : 1;
+      }
+    }
+    assertThat(damaged).isGreaterThan(journal.length);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "f6", // nothing
+        "80", // no name
+        "82", // nothing of what it announces
+        "826a6f726465727c38633166f6", // no journal
+        "826a6f726465727c3863316680", // a journal without its components
+        "826a6f726465727c3863316685f600f680f6", // no end
+        "826a6f726465727c3863316685830000f400f680f6", // an end without its components
+        "826a6f726465727c3863316685850000f4f400f6f680f6", // no number
+        "826a6f726465727c3863316685850000f4f40000f6f6f6", // no entries
+        "826a6f726465727c3863316685850000f4f40000f681f6f6", // an entry that is nothing
+        "826a6f726465727c3863316685850000f4f40000f680f600", // something behind it
+        "5a7fffffff", // two gigabytes
+        "5b7fffffffffffffff", // more than there are
+        "7b7fffffffffffffff",
+        "9a7fffffff",
+        "9b7fffffffffffffff",
+      })
+  void aValueThatLacksWhatItMustHaveIsDamaged(String cbor) {
+    assertThat(isRead(value(HexFormat.of().parseHex(cbor)))).isFalse();
+  }
+
+  @Test
+  void aValueThatHasWhatItMustHaveIsRead() {
+    String cbor = "826a6f726465727c3863316685850000f4f40000f680f6";
+    assertThat(isRead(value(HexFormat.of().parseHex(cbor)))).isTrue();
+  }
+
+  @Test
+  void aValueOfArraysInArraysIsDamaged() {
+    byte[] nested = new byte[1_000_000];
+    Arrays.fill(nested, (byte) 0x81);
+    assertThat(isRead(value(nested))).isFalse();
+  }
+
+  private static boolean isRead(byte[] value) {
+    try {
+      return KvFormat.journal(ID, value).records() != null;
+    } catch (DamagedException damaged) {
+      return false;
+    }
+  }
+
+  /** With head and checksum. */
+  private static byte[] value(byte[] cbor) {
+    return forged(
+        ByteBuffer.allocate(cbor.length + 8).putInt(0x464b56_01).put(cbor).putInt(0).array());
+  }
+
+  private static byte[] forged(byte[] value) {
+    CRC32C crc = new CRC32C();
+    crc.update(value, 0, value.length - 4);
+    ByteBuffer.wrap(value).putInt(value.length - 4, (int) crc.getValue());
+    return value;
   }
 }
