@@ -1,50 +1,29 @@
 package io.fermata.session.admin;
 
+import io.fermata.persistence.directory.DirectoryQuery;
+import io.fermata.persistence.directory.Span;
+import io.fermata.session.key.SessionKey;
 import java.time.Instant;
 import java.util.Set;
-import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A query of runs: a run matches if all criteria hold. Start with {@link #ALL}.
  *
- * @param principal the owner; null for any
- * @param session the whole name of the session; null for any
  * @param version the version of their flow; null for any
  * @param statuses the statuses that match; empty for any
  * @param tags tags that a run must all have
- * @param text a text in the flow's name, a tag or what it waits for; null for any
  * @param sandboxed whether to list the forks in sandboxes, which are in no other list
+ * @param others adds the other criteria to a query of the directory, and which page is listed
  */
 public record RunQuery(
-    @Nullable String flow,
-    @Nullable String principal,
-    @Nullable String session,
     @Nullable Integer version,
     Set<RunInfo.Status> statuses,
     Set<String> tags,
-    @Nullable String text,
-    Times times,
-    Page page,
-    boolean sandboxed) {
-
-  /**
-   * When a run started, and when its status began; null for any time.
-   *
-   * @param startedBefore the exclusive upper bound of the start time
-   * @param before the status began before this time; for runs that wait longer than five minutes,
-   *     pass the time five minutes ago
-   */
-  public record Times(
-      @Nullable Instant startedFrom, @Nullable Instant startedBefore, @Nullable Instant before) {}
-
-  /**
-   * A page of the list.
-   *
-   * @param limit its size, 1 to 500
-   * @param cursor null for the first page
-   */
-  public record Page(Order order, int limit, @Nullable String cursor) {}
+    Order order,
+    boolean sandboxed,
+    UnaryOperator<DirectoryQuery> others) {
 
   /** The order of a list. */
   public enum Order {
@@ -56,17 +35,7 @@ public record RunQuery(
 
   /** The 50 runs that started last. */
   public static final RunQuery ALL =
-      new RunQuery(
-          null,
-          null,
-          null,
-          null,
-          Set.of(),
-          Set.of(),
-          null,
-          new Times(null, null, null),
-          new Page(Order.STARTED, 50, null),
-          false);
+      new RunQuery(null, Set.of(), Set.of(), Order.STARTED, false, query -> query);
 
   public RunQuery {
     statuses = Set.copyOf(statuses);
@@ -74,92 +43,82 @@ public record RunQuery(
   }
 
   public RunQuery flow(@Nullable String name) {
-    return with(draft -> draft.flow = name);
+    return with(query -> query.named(name));
   }
 
+  /** The runs of an owner. */
   public RunQuery principal(@Nullable String whom) {
-    return with(draft -> draft.principal = whom);
+    return with(query -> query.belongingTo(lookup(whom)));
   }
 
+  /** The runs of a session, by its whole name. */
   public RunQuery session(@Nullable String which) {
-    return with(draft -> draft.session = which);
+    return with(query -> query.inSession(lookup(which)));
   }
 
   public RunQuery version(@Nullable Integer of) {
-    return with(draft -> draft.version = of);
+    return new RunQuery(of, statuses, tags, order, sandboxed, others);
   }
 
   public RunQuery statuses(Set<RunInfo.Status> any) {
-    return with(draft -> draft.statuses = any);
+    return new RunQuery(version, any, tags, order, sandboxed, others);
   }
 
   public RunQuery tags(Set<String> all) {
-    return with(draft -> draft.tags = all);
+    return new RunQuery(version, statuses, all, order, sandboxed, others);
   }
 
+  /** Those with a text in the flow's name, a tag or what they wait for. */
   public RunQuery text(@Nullable String some) {
-    return with(draft -> draft.text = some);
+    return with(query -> query.containing(some));
   }
 
+  /**
+   * The runs that started in a time.
+   *
+   * @param until the exclusive upper bound
+   */
   public RunQuery started(@Nullable Instant from, @Nullable Instant until) {
-    return with(draft -> draft.times = new Times(from, until, times.before));
+    return with(query -> query.created(new Span(millis(from), millis(until))));
   }
 
+  /**
+   * The runs whose status began before a moment; for runs that wait longer than five minutes, pass
+   * the time five minutes ago.
+   */
   public RunQuery before(@Nullable Instant moment) {
-    return with(draft -> draft.times = new Times(times.startedFrom, times.startedBefore, moment));
+    return with(query -> query.since(new Span(null, millis(moment))));
   }
 
   public RunQuery order(Order first) {
-    return with(draft -> draft.page = new Page(first, page.limit, page.cursor));
+    return new RunQuery(version, statuses, tags, first, sandboxed, others);
   }
 
+  /** The size of a page, 1 to 500. */
   public RunQuery limit(int most) {
-    return with(draft -> draft.page = new Page(page.order, most, page.cursor));
+    return with(query -> query.limitedTo(most));
   }
 
+  /** The page that a cursor names; null for the first. */
   public RunQuery cursor(@Nullable String at) {
-    return with(draft -> draft.page = new Page(page.order, page.limit, at));
+    return with(query -> query.after(at));
   }
 
   /** The forks in sandboxes instead of the runs. */
   public RunQuery sandboxed(boolean only) {
-    return with(draft -> draft.sandboxed = only);
+    return new RunQuery(version, statuses, tags, order, only, others);
   }
 
-  private RunQuery with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return draft.build();
+  private RunQuery with(UnaryOperator<DirectoryQuery> more) {
+    return new RunQuery(
+        version, statuses, tags, order, sandboxed, query -> more.apply(others.apply(query)));
   }
 
-  private static final class Draft {
-    @Nullable String flow;
-    @Nullable String principal;
-    @Nullable String session;
-    @Nullable Integer version;
-    Set<RunInfo.Status> statuses;
-    Set<String> tags;
-    @Nullable String text;
-    Times times;
-    Page page;
-    boolean sandboxed;
+  private static @Nullable String lookup(@Nullable String name) {
+    return name == null ? null : SessionKey.lookup(name);
+  }
 
-    Draft(RunQuery from) {
-      flow = from.flow;
-      principal = from.principal;
-      session = from.session;
-      version = from.version;
-      statuses = from.statuses;
-      tags = from.tags;
-      text = from.text;
-      times = from.times;
-      page = from.page;
-      sandboxed = from.sandboxed;
-    }
-
-    RunQuery build() {
-      return new RunQuery(
-          flow, principal, session, version, statuses, tags, text, times, page, sandboxed);
-    }
+  private static @Nullable Long millis(@Nullable Instant moment) {
+    return moment == null ? null : Long.valueOf(moment.toEpochMilli());
   }
 }

@@ -12,7 +12,6 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
-import io.fermata.persistence.directory.Span;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.RunQuery;
@@ -242,29 +241,17 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
   }
 
   static DirectoryQuery query(RunQuery wanted) {
-    RunQuery.Times times = wanted.times();
-    RunQuery.Page page = wanted.page();
-    boolean longest = page.order() == RunQuery.Order.LONGEST;
+    boolean longest = wanted.order() == RunQuery.Order.LONGEST;
     Set<RunInfo.Status> statuses =
         longest && wanted.statuses().isEmpty() ? LIVE : wanted.statuses();
-    Set<String> names = statuses.stream().map(RunJson::name).collect(Collectors.toSet());
     DirectoryQuery query =
         DirectoryQuery.of(wanted.sandboxed() ? SANDBOX : KIND)
-            .named(wanted.flow())
-            .belongingTo(wanted.principal() == null ? null : SessionKey.lookup(wanted.principal()))
-            .inSession(wanted.session() == null ? null : SessionKey.lookup(wanted.session()))
-            .statuses(names)
+            .statuses(statuses.stream().map(RunJson::name).collect(Collectors.toSet()))
             .tagged(wanted.tags().toArray(String[]::new))
-            .containing(wanted.text())
-            .created(new Span(millis(times.startedFrom()), millis(times.startedBefore())))
-            .since(new Span(null, millis(times.before())))
-            .orderedBy(longest ? DirectoryQuery.Order.STATUS : DirectoryQuery.Order.CREATION)
-            .limitedTo(page.limit())
-            .after(page.cursor());
-    return wanted.version() == null ? query : query.having(VERSION, wanted.version().toString());
-  }
-
-  private static @Nullable Long millis(@Nullable Instant moment) {
-    return moment == null ? null : Long.valueOf(moment.toEpochMilli());
+            .orderedBy(longest ? DirectoryQuery.Order.STATUS : DirectoryQuery.Order.CREATION);
+    Integer version = wanted.version();
+    return wanted
+        .others()
+        .apply(version == null ? query : query.having(VERSION, version.toString()));
   }
 }
