@@ -132,24 +132,16 @@ public record HostRuns(
       return CompletableFuture.failedFuture(new ForkException(closing.code(), closing.message()));
     }
     return forks
-        .fork(flow, runId, entry, options, refusal -> refused(flow, runId, refusal))
-        .thenApplyAsync(this::withoutSecrets, threads);
-  }
-
-  /** A fork that an operator began, for its owner. */
-  private Fork withoutSecrets(Fork fork) {
-    String entityId = SessionKey.entityOf(fork.flow(), fork.runId());
-    return fork.replying(
-        redacted(entityId, isOf(fork.runId()), catalog.secretFields(fork.flow()), fork.reply()));
-  }
-
-  /**
-   * The reply that refuses a fork: it may quote its source, which may be an earlier run of its
-   * journal.
-   */
-  private ToolReply refused(String flow, String source, ToolReply refusal) {
-    String entityId = SessionKey.entityOf(flow, source);
-    return redacted(entityId, run -> !run.runId().isEmpty(), catalog.secretFields(flow), refusal);
+        .fork(
+            flow,
+            runId,
+            entry,
+            options,
+            // It may quote its source, which may be an earlier run of its journal.
+            refusal -> redacted(flow, runId, run -> !run.runId().isEmpty(), refusal))
+        .thenApplyAsync(
+            fork -> fork.replying(redacted(flow, fork.runId(), isOf(fork.runId()), fork.reply())),
+            threads);
   }
 
   @Override
@@ -189,16 +181,15 @@ public record HostRuns(
       return CompletableFuture.completedFuture(
           unknown("The host has no flow " + flow + "; register it to operate its runs"));
     }
-    String entityId = SessionKey.entityOf(flow, runId);
     return gateway
-        .operate(entityId, by, callId, request)
+        .operate(SessionKey.entityOf(flow, runId), by, callId, request)
         .thenApplyAsync(
             reply ->
                 isOfAnother(runId, reply)
                     ? unknown(
                         "There is no run %s of %s, or its session has had a later one"
                             .formatted(runId, flow))
-                    : redacted(entityId, isOf(runId), catalog.secretFields(flow), reply),
+                    : redacted(flow, runId, isOf(runId), reply),
             threads);
   }
 
@@ -223,16 +214,14 @@ public record HostRuns(
    * so nothing is quoted.
    */
   private ToolReply redacted(
-      String entityId, Predicate<RunState> latest, SecretFields fields, ToolReply reply) {
+      String flow, String runId, Predicate<RunState> latest, ToolReply reply) {
+    SecretFields fields = catalog.secretFields(flow);
     if (fields.isEmpty()) {
       return reply;
     }
-    Secrets secrets = secrets(entityId, latest, fields);
+    Secrets secrets = secrets(SessionKey.entityOf(flow, runId), latest, fields);
     ObjectNode body = reply.structured();
-    ObjectNode kept = Json.object();
-    if (secrets != null) {
-      kept = (ObjectNode) secrets.masked(body);
-    }
+    ObjectNode kept = secrets == null ? Json.object() : (ObjectNode) secrets.masked(body);
     for (String name : STRUCTURAL) {
       if (body.has(name)) {
         kept.set(name, body.get(name));

@@ -712,6 +712,35 @@ class SecretsTest {
     silent(folder);
   }
 
+  record Unmarked(String card) {}
+
+  record Marked(@Secret String card) {}
+
+  private static <S extends Record> Flow<S> taking(Class<S> card) {
+    return Flow.of("pay", card)
+        .description("Takes a card.")
+        .ask("ask", q -> q.question("card", "Card?"))
+        .edge(START, "ask")
+        .edge("ask", END)
+        .result(state -> state)
+        .compile();
+  }
+
+  @Test
+  void anOperatorSeesNothingOfWhatARunReturnedBeforeItsFieldWasSecret() throws Exception {
+    String runId;
+    try (Fermata host = host(taking(Unmarked.class), K1).settings(Settings.DEFAULT).start()) {
+      runId = runId(reply(host, "1", "start", "card", CARD));
+      eventually(() -> records() == 1);
+    }
+    try (Fermata host = host(taking(Marked.class), K1).start()) {
+      assertThat(call(host, "status").path("result").path("card").asText()).isEqualTo(CARD);
+      JsonNode seen = now(host.runs().status("pay", runId)).structured();
+      assertThat(seen.path("status").asText()).isEqualTo("complete");
+      silent("an operator", seen.toString());
+    }
+  }
+
   @Test
   void theBeginningOfASecretInAReasonThatWasCutIsInNoFile() throws Exception {
     Flow<Charge> flow =
