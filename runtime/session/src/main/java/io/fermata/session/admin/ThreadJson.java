@@ -1,5 +1,8 @@
 package io.fermata.session.admin;
 
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.EnumNamingStrategies;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -7,18 +10,21 @@ import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.message.Message;
-import io.fermata.agent.message.MessageUpdate;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.ModelAttempt;
-import io.fermata.agent.model.Usage;
+import io.fermata.agent.model.ModelError;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.agent.state.ThreadMetadata;
+import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,17 +32,58 @@ import org.jspecify.annotations.Nullable;
  * without storage, context and environment.
  */
 public final class ThreadJson {
-  /** Writes events, with sides as clients write them. */
-  private static final ObjectMapper EVENTS =
-      Json.MAPPER.copy().addMixIn(Side.class, LowerCase.class);
+  /**
+   * Writes components under their own names, those that are null included, and constants in lower
+   * case. {@code ThreadJsonTest} names all that is shown.
+   */
+  private static final ObjectMapper MAPPER =
+      Json.MAPPER
+          .copy()
+          .setDefaultPropertyInclusion(JsonInclude.Include.ALWAYS)
+          .addMixIn(Side.class, LowerCase.class)
+          .addMixIn(Threads.Status.class, LowerCase.class)
+          .addMixIn(ForkOrigin.Mode.class, LowerCase.class)
+          .addMixIn(ModelError.class, LowerCase.class)
+          .addMixIn(ModelAttempt.class, Attempt.class)
+          .addMixIn(ThreadEvent.CallAnswered.class, Sparse.class)
+          .addMixIn(ThreadEvent.Emitted.class, Sparse.class)
+          .addMixIn(ThreadMetadata.class, About.class)
+          .addMixIn(HeldWork.class, Held.class)
+          .addMixIn(ChildThread.class, Child.class);
 
   private ThreadJson() {}
 
   @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
   private interface LowerCase {}
 
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  private interface Sparse {}
+
+  private interface Attempt {
+    @JsonProperty("attempt")
+    int number();
+  }
+
+  @JsonIgnoreProperties("principal")
+  private interface About {
+    @JsonInclude(JsonInclude.Include.NON_NULL)
+    ThreadFork fork();
+  }
+
+  private interface Held {
+    @JsonProperty
+    String why();
+  }
+
+  @JsonIgnoreProperties("note")
+  private interface Child {}
+
   /** An event as clients receive it. */
   public record Notification(String type, ObjectNode data) {}
+
+  private static JsonNode tree(Object value) {
+    return MAPPER.valueToTree(value);
+  }
 
   // --- messages and views ----------------------------------------------------------------------
 
@@ -71,105 +118,34 @@ public final class ThreadJson {
   }
 
   public static ObjectNode view(Threads.View view) {
-    ObjectNode json = Json.object();
-    ThreadMetadata about = view.about();
-    json.put("threadId", about.threadId());
-    json.put("agent", about.agent());
-    json.put("origin", about.origin());
-    about.tags().stream().sorted().forEach(json.putArray("tags")::add);
-    json.put("createdAt", about.createdAt());
-    json.put("parent", about.parent());
-    if (about.fork() != null) {
-      json.set("fork", fork(about.fork()));
-    }
-    Threads.Progress progress = view.progress();
-    json.put("status", RunJson.name(progress.status()));
-    json.put("side", RunJson.name(progress.side()));
-    json.put("stoppedBy", side(progress.stoppedBy()));
-    json.put("code", progress.code());
-    json.put("detail", progress.detail());
-    json.put("statusText", progress.statusText());
+    ObjectNode json = sorted(tree(view.about()), view.about().tags());
+    json.setAll((ObjectNode) tree(view.progress()));
     json.set("questions", questions(view.questions()));
     json.set("waits", waits(view.waits()));
-    ArrayNode held = json.putArray("held");
-    view.held()
-        .forEach(
-            work ->
-                held.addObject()
-                    .put("what", RunJson.name(work.what()))
-                    .put("id", work.id())
-                    .put("agent", work.agent())
-                    .put("name", work.name())
-                    .put("why", work.why()));
+    json.set("held", tree(view.held()));
     json.put("waiting", view.inbox().size());
     json.put("messages", view.messages());
-    json.set("usage", usage(view.usage()));
-    ArrayNode children = json.putArray("children");
-    view.children()
-        .forEach(
-            child ->
-                children
-                    .addObject()
-                    .put("threadId", child.threadId())
-                    .put("relation", child.relation())
-                    .put("agent", child.agent())
-                    .put("status", RunJson.name(child.status()))
-                    .set("usage", usage(child.usage())));
-    json.put("offset", view.offset());
-    return json;
+    json.set("usage", tree(view.usage()));
+    json.set("children", tree(view.children()));
+    return json.put("offset", view.offset());
   }
 
-  private static ObjectNode fork(ThreadFork fork) {
-    return Json.object()
-        .put("threadId", fork.threadId())
-        .put("entry", fork.entry())
-        .put("entryAt", fork.entryAt())
-        .put("mode", RunJson.name(fork.mode()))
-        .put("by", fork.by());
+  public static JsonNode questions(List<Threads.Question> questions) {
+    return tree(questions);
   }
 
-  public static ArrayNode questions(List<Threads.Question> questions) {
-    ArrayNode all = Json.object().putArray("questions");
-    for (Threads.Question question : questions) {
-      all.addObject()
-          .put("id", question.id())
-          .put("call", question.call())
-          .put("tool", question.tool())
-          .put("approval", question.approval())
-          .set("question", question.question());
-    }
-    return all;
-  }
-
-  public static ArrayNode waits(List<Threads.Wait> waits) {
-    ArrayNode all = Json.object().putArray("waits");
-    for (Threads.Wait wait : waits) {
-      all.addObject()
-          .put("call", wait.call())
-          .put("tool", wait.tool())
-          .put("waitsFor", wait.waitsFor());
-    }
-    return all;
+  public static JsonNode waits(List<Threads.Wait> waits) {
+    return tree(waits);
   }
 
   public static ObjectNode listed(Threads.Listed thread) {
-    ObjectNode json = Json.object();
-    json.put("threadId", thread.threadId()).put("agent", thread.agent());
-    thread.tags().stream().sorted().forEach(json.putArray("tags")::add);
-    json.put("createdAt", thread.createdAt()).put("activeAt", thread.activeAt());
-    return json.put("status", thread.status());
+    return sorted(tree(thread), thread.tags());
   }
 
-  private static ObjectNode usage(Usage usage) {
-    return Json.object()
-        .put("inputTokens", usage.inputTokens())
-        .put("cachedTokens", usage.cachedTokens())
-        .put("outputTokens", usage.outputTokens())
-        .put("cost", usage.cost());
-  }
-
-  private static @Nullable String side(@Nullable Side side) {
-    return side == null ? null : RunJson.name(side);
+  private static ObjectNode sorted(JsonNode json, Set<String> tags) {
+    ObjectNode object = (ObjectNode) json;
+    tags.stream().sorted().forEach(object.putArray("tags")::add);
+    return object;
   }
 
   // --- what happens ----------------------------------------------------------------------------
@@ -195,10 +171,20 @@ public final class ThreadJson {
               "at"),
           shown(ThreadEvent.Stopped.class, "stopped", "by", "code", "detail", "session", "at"),
           shown(ThreadEvent.HandedOver.class, "handed_over", "agent"),
+          shown(ThreadEvent.Compacted.class, "compacted", "upTo", "usage", "at"),
           shown(ThreadEvent.CallBegan.class, "call.began", "call", "attempt", "at"),
           shown(
               ThreadEvent.CallFailed.class, "call.failed", "call", "attempt", "reason", "retryAt"),
           shown(ThreadEvent.CallAsked.class, "call.asked", "call", "approval", "at", "question"),
+          shown(
+              ThreadEvent.CallAnswered.class,
+              "call.answered",
+              "call",
+              "approved",
+              "answers",
+              "reason",
+              "by",
+              "at"),
           shown(ThreadEvent.CallRemoved.class, "call.removed", "call", "at"),
           shown(ThreadEvent.EffectBegan.class, "effect.began", "id", "attempt", "at"),
           shown(
@@ -217,14 +203,15 @@ public final class ThreadJson {
           shown(ThreadEvent.StatusSet.class, "status", "text"),
           shown(ThreadEvent.Scheduled.class, "effect.scheduled", "id", "effect", "due"),
           shown(ThreadEvent.Unscheduled.class, "effect.removed", "id"),
+          shown(ThreadEvent.Emitted.class, "custom", "type", "data", "at"),
           shown(ThreadEvent.FileRemoved.class, "file.removed", "path"),
           shown(ThreadEvent.FileMoved.class, "file.moved", "path", "to"));
 
   private record Shown(String type, List<String> names) {
     Notification of(ThreadEvent event) {
-      JsonNode all = EVENTS.valueToTree(event);
+      JsonNode all = tree(event);
       ObjectNode data = Json.object();
-      names.forEach(name -> data.set(name, all.get(name)));
+      names.stream().filter(all::has).forEach(name -> data.set(name, all.get(name)));
       return new Notification(type, data);
     }
   }
@@ -267,20 +254,16 @@ public final class ThreadJson {
     } else if (event instanceof ThreadEvent.Said said) {
       ObjectNode data = add(all, "message.created");
       data.set("message", message(said.message()));
-      putIfPresent(data, "before", said.before());
+      if (said.before() != null) {
+        data.put("before", said.before());
+      }
     } else if (event instanceof ThreadEvent.Updated updated) {
-      updated(add(all, "message.updated"), updated.messageId(), updated.update());
+      ObjectNode data = add(all, "message.updated").put("messageId", updated.messageId());
+      data.setAll((ObjectNode) Json.tree(updated.update()));
     } else {
       return false;
     }
     return true;
-  }
-
-  private static void updated(ObjectNode data, String messageId, MessageUpdate update) {
-    data.put("messageId", messageId);
-    putIfPresent(data, "content", update.content());
-    putIfPresent(data, "silent", update.silent());
-    putIfPresent(data, "metadata", update.metadata());
   }
 
   private static boolean ofSteps(List<Notification> all, ThreadEvent event) {
@@ -289,18 +272,11 @@ public final class ThreadJson {
     } else if (event instanceof ThreadEvent.StepFailed failed) {
       ObjectNode data = add(all, "step.failed");
       data.put("code", failed.code()).put("reason", failed.reason());
-      data.set("failed", attempts(failed.failed()));
+      data.set("failed", tree(failed.failed()));
       data.put("at", failed.at());
       if (failed.message() != null) {
         addMessage(all, failed.message());
       }
-    } else if (event instanceof ThreadEvent.CallAnswered answered) {
-      ObjectNode data = add(all, "call.answered").put("call", answered.call());
-      putIfPresent(data, "approved", answered.approved());
-      putIfPresent(data, "answers", answered.answers());
-      putIfPresent(data, "reason", answered.reason());
-      putIfPresent(data, "by", answered.by());
-      data.put("at", answered.at());
     } else if (event instanceof ThreadEvent.CallEnded ended) {
       addMessage(all, ended.message());
       add(all, "call.ended")
@@ -332,8 +308,8 @@ public final class ThreadJson {
     ObjectNode data = add(all, "step.ended");
     data.put("id", log.id()).put("messageId", message.id());
     data.put("model", log.model()).put("finish", log.finish());
-    data.set("usage", usage(log.usage()));
-    data.set("failed", attempts(log.failed()));
+    data.set("usage", tree(log.usage()));
+    data.set("failed", tree(log.failed()));
     ArrayNode calls = data.putArray("calls");
     for (RequestedCall call : ended.calls()) {
       String key = ended.key(calls.size());
@@ -342,37 +318,15 @@ public final class ThreadJson {
     data.put("began", log.began()).put("ended", log.ended());
   }
 
-  private static ArrayNode attempts(List<ModelAttempt> attempts) {
-    ArrayNode all = Json.object().putArray("attempts");
-    for (ModelAttempt attempt : attempts) {
-      all.addObject()
-          .put("model", attempt.model())
-          .put("attempt", attempt.number())
-          .put("code", attempt.code().wireName())
-          .put("message", attempt.message());
-    }
-    return all;
-  }
-
   private static void ofTheRest(List<Notification> all, ThreadEvent event) {
     if (event instanceof ThreadEvent.Created created) {
       ObjectNode data = add(all, "thread.created");
       data.put("threadId", created.threadId()).put("agent", created.agent());
-      created.tags().stream().sorted().forEach(data.putArray("tags")::add);
-      data.put("at", created.at());
+      sorted(data, created.tags()).put("at", created.at());
     } else if (event instanceof ThreadEvent.ForkedFrom forked) {
-      add(all, "thread.forked").put("at", forked.at()).set("fork", fork(forked.fork()));
-    } else if (event instanceof ThreadEvent.Compacted compacted) {
-      ObjectNode data = add(all, "compacted").put("upTo", compacted.upTo());
-      data.set("usage", usage(compacted.usage()));
-      data.put("at", compacted.at());
+      add(all, "thread.forked").put("at", forked.at()).set("fork", tree(forked.fork()));
     } else if (event instanceof ThreadEvent.Tagged tagged) {
-      ArrayNode tags = add(all, "tagged").putArray("tags");
-      tagged.tags().stream().sorted().forEach(tags::add);
-    } else if (event instanceof ThreadEvent.Emitted emitted) {
-      ObjectNode data = add(all, "custom").put("type", emitted.type());
-      putIfPresent(data, "data", emitted.data());
-      data.put("at", emitted.at());
+      sorted(add(all, "tagged"), tagged.tags());
     } else if (event instanceof ThreadEvent.ChildCreated born) {
       add(all, "child.created")
           .put("threadId", born.child().threadId())
@@ -384,12 +338,6 @@ public final class ThreadJson {
           .put("mimeType", written.mimeType())
           .put("size", written.data().length)
           .put("at", written.at());
-    }
-  }
-
-  private static void putIfPresent(ObjectNode data, String name, @Nullable Object value) {
-    if (value != null) {
-      data.set(name, Json.tree(value));
     }
   }
 }

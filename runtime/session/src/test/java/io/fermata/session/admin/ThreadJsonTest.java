@@ -15,9 +15,11 @@ import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
+import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
@@ -160,6 +162,90 @@ class ThreadJsonTest {
         new ThreadEvent.HookFailed("h", "p", "broken"),
         new ThreadEvent.ModelReplied("Hi"),
         new ThreadEvent.ToolReturned("s1.0", 1, null));
+  }
+
+  @Test
+  void aViewAndAListShowWhatIsWrittenDownHereAndNothingElse() {
+    Usage usage = new Usage(3, 2, 1, new BigDecimal("0.10"));
+    Set<String> tags = Set.of("b", "a");
+    ThreadFork fork = new ThreadFork("t0", 4, 5, ForkOrigin.Mode.REPLAY_EFFECTS, "bob");
+    Threads.View view =
+        new Threads.View(
+            new ThreadMetadata("t1", "desk", "front", "ann", tags, 7, "t2", fork),
+            new Threads.Progress(Threads.Status.ASKING, Side.A, Side.B, "stop_tool", "why", "busy"),
+            List.of(new Threads.Question("q1", "s1.0", "refund", true, Json.object().put("x", 1))),
+            List.of(new Threads.Wait("s1.1", "order", "for signal paid")),
+            List.of(new HeldWork(HeldWork.What.CALL, "s1.2", "desk", "mail")),
+            List.of("m3", "m4"),
+            9,
+            usage,
+            List.of(new ChildThread("t9", "helper", "aide", ChildThread.Status.IDLE, "4", usage)),
+            12);
+    String used =
+        """
+        {"inputTokens":3,"cachedTokens":2,"outputTokens":1,"cost":0.1}""";
+    assertShown(
+        ThreadJson.view(view),
+        """
+        {"threadId":"t1","agent":"desk","origin":"front","tags":["a","b"],"createdAt":7,
+         "parent":"t2",
+         "fork":{"threadId":"t0","entry":4,"entryAt":5,"mode":"replay_effects","by":"bob"},
+         "status":"asking","side":"a","stoppedBy":"b","code":"stop_tool","detail":"why",
+         "statusText":"busy",
+         "questions":[{"id":"q1","call":"s1.0","tool":"refund","approval":true,"question":{"x":1}}],
+         "waits":[{"call":"s1.1","tool":"order","waitsFor":"for signal paid"}],
+         "held":[{"what":"call","id":"s1.2","agent":"desk","name":"mail",
+           "why":"the agent desk has no tool mail, whose call s1.2 is open"}],
+         "waiting":2,"messages":9,"usage":%s,
+         "children":[{"threadId":"t9","relation":"helper","agent":"aide","status":"idle","usage":%s}],
+         "offset":12}"""
+            .formatted(used, used));
+    assertShown(
+        ThreadJson.view(
+            new Threads.View(
+                new ThreadMetadata("t1", "desk", "desk", "ann", Set.of(), 7, null, null),
+                new Threads.Progress(Threads.Status.RESTING, Side.B, null, null, null, null),
+                List.of(),
+                List.of(),
+                List.of(HeldWork.thread("desk")),
+                List.of(),
+                0,
+                Usage.ZERO,
+                List.of(),
+                1)),
+        """
+        {"threadId":"t1","agent":"desk","origin":"desk","tags":[],"createdAt":7,"parent":null,
+         "status":"resting","side":"b","stoppedBy":null,"code":null,"detail":null,
+         "statusText":null,"questions":[],"waits":[],
+         "held":[{"what":"thread","id":null,"agent":"desk","name":null,
+           "why":"no agent desk is registered"}],
+         "waiting":0,"messages":0,
+         "usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"cost":0},
+         "children":[],"offset":1}""");
+    assertShown(
+        ThreadJson.listed(new Threads.Listed("t1", "desk", tags, 7, 8, "asking")),
+        """
+        {"threadId":"t1","agent":"desk","tags":["a","b"],"createdAt":7,"activeAt":8,
+         "status":"asking"}""");
+  }
+
+  @Test
+  void dataThatIsTheValueNullIsShownAndDataThatIsMissingIsNot() {
+    assertShown(
+        ThreadJson.notifications(new ThreadEvent.Emitted("done", Json.parse("null"), 7))
+            .get(0)
+            .data(),
+        """
+        {"type":"done","data":null,"at":7}""");
+    assertShown(
+        ThreadJson.notifications(new ThreadEvent.Emitted("done", null, 7)).get(0).data(),
+        """
+        {"type":"done","at":7}""");
+  }
+
+  /** Whatever the order of the members. */
+  private static void assertShown(JsonNode shown, String expected) {
+    assertThat(Json.parse(Json.text(shown))).isEqualTo(Json.parse(expected));
   }
 
   @Test
