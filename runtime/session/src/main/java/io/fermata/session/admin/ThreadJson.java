@@ -66,6 +66,7 @@ public final class ThreadJson {
 
   @JsonIgnoreProperties("principal")
   private interface About {
+    @JsonProperty
     @JsonInclude(JsonInclude.Include.NON_NULL)
     ThreadFork fork();
   }
