@@ -8,6 +8,7 @@ import io.fermata.mcp.http.MediaTypes;
 import io.fermata.mcp.http.RequestError;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.admin.Threads;
 import io.vertx.core.MultiMap;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
@@ -22,25 +23,23 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A request to the HTTP API of threads and runs: path, query, headers and caller. */
-final class ApiRequest {
+/**
+ * A request to the HTTP API of threads and runs: path, query, headers and caller.
+ *
+ * @param place the parts of the path below the root
+ * @param thread the thread that the caller was permitted to use, as it was then; null if it may use
+ *     any
+ */
+@SuppressWarnings("ArrayRecordComponent") // never compared
+record ApiRequest(
+    HttpServerRequest http,
+    AuthenticatedCaller caller,
+    List<String> place,
+    MultiMap query,
+    byte[] body,
+    Threads.@Nullable View thread) {
   private static final int MAX_KEY = 255;
   private static final Set<String> REPEATED = Set.of("tag", "status");
-
-  private final HttpServerRequest http;
-  private final AuthenticatedCaller caller;
-  private final List<String> place;
-  private final MultiMap query;
-  private final byte[] body;
-
-  private ApiRequest(
-      HttpServerRequest http, AuthenticatedCaller caller, List<String> place, byte[] body) {
-    this.http = http;
-    this.caller = caller;
-    this.place = place;
-    this.query = http.params();
-    this.body = body;
-  }
 
   /**
    * @param root the path below which the parts of the path are read
@@ -54,18 +53,14 @@ final class ApiRequest {
       }
       // The part before the first slash is empty.
       place.remove(0);
-      return new ApiRequest(http, caller, place, body);
+      return new ApiRequest(http, caller, place, http.params(), body, null);
     } catch (IllegalArgumentException e) {
       throw HttpError.of(RequestError.BAD_REQUEST, "The path is not valid percent-encoding");
     }
   }
 
-  HttpServerRequest http() {
-    return http;
-  }
-
-  AuthenticatedCaller caller() {
-    return caller;
+  ApiRequest permitted(Threads.View thread) {
+    return new ApiRequest(http, caller, place, query, body, thread);
   }
 
   String principal() {
@@ -76,21 +71,10 @@ final class ApiRequest {
     return http.method().name();
   }
 
-  void requireMethod(String allowed) {
-    if (!method().equals(allowed)) {
-      throw HttpError.methods(allowed);
-    }
-  }
-
-  /** The parts of the path below the root. */
-  List<String> place() {
-    return place;
-  }
-
   /** Rejects unknown and repeated parameters. */
-  void requireQuery(String... known) {
+  void requireQuery(Set<String> known) {
     for (String name : query.names()) {
-      if (!Set.of(known).contains(name)) {
+      if (!known.contains(name)) {
         throw wrong(RpcException.abbreviate(name), "There is no such parameter");
       } else if (query.getAll(name).size() > 1 && !REPEATED.contains(name)) {
         throw wrong(name, "is given twice");

@@ -7,8 +7,6 @@ import io.fermata.mcp.rest.Operators.Operation;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.Runs;
-import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletionStage;
 
 /** The HTTP API of principals, which operators erase. */
@@ -18,21 +16,24 @@ public final class PrincipalsApi extends JsonApi {
   private final Operators operators;
 
   public PrincipalsApi(Runs runs, CallQuotas quotas, ToolScopes scopes, Operators operators) {
-    super("/principals", Set.of(), quotas);
+    super("/principals", quotas);
     this.runs = runs;
     this.scopes = scopes;
     this.operators = operators;
+    on("DELETE", "/{principal}", this::erase);
   }
 
+  /** No principal has an empty name, whatever the method. */
   @Override
   CompletionStage<Response> route(ApiRequest request) {
-    List<String> place = request.place();
-    if (place.size() != 1 || place.get(0).isEmpty()) {
+    if (request.place().contains("")) {
       throw HttpError.notFound();
     }
-    request.requireMethod("DELETE");
-    request.requireQuery();
-    String principal = place.get(0);
+    return super.route(request);
+  }
+
+  private CompletionStage<Response> erase(ApiRequest request) {
+    String principal = request.place().get(0);
     Operation erase = Operation.ERASE_PRINCIPAL;
     operators.require(request, erase, principal);
     // A principal has runs and threads of any flow and agent.

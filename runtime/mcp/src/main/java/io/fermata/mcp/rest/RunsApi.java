@@ -23,7 +23,6 @@ import java.time.Instant;
 import java.time.format.DateTimeParseException;
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -37,12 +36,6 @@ import org.jspecify.annotations.Nullable;
 /** The HTTP API of runs: a caller sees its own runs only; operators operate those of anybody. */
 public final class RunsApi extends JsonApi {
   private static final String PATH = "/runs";
-
-  private static final String FORKS = "forks";
-  private static final String CANCEL = "cancel";
-  private static final String RESOLVE = "resolve";
-  private static final String ENTRIES = "entries";
-  private static final Set<String> PARTS = Set.of(FORKS, CANCEL, RESOLVE, ENTRIES);
 
   /** The names of flows and the ids of runs; a store need not take any others. */
   private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_.-]{1,128}");
@@ -68,50 +61,40 @@ public final class RunsApi extends JsonApi {
 
   private static final int PAGE = 100;
 
+  private interface RunHandler {
+    CompletionStage<Response> answer(ApiRequest request, String flow, String runId);
+  }
+
   private final Runs runs;
   private final ToolScopes scopes;
   private final Operators operators;
 
   public RunsApi(Runs runs, CallQuotas quotas, ToolScopes scopes, Operators operators) {
-    super(PATH, PARTS, quotas);
+    super(PATH, quotas);
     this.runs = runs;
     this.scopes = scopes;
     this.operators = operators;
+    on(
+        "GET",
+        "?principal&all&flow&session&version&status&tag&q"
+            + "&startedFrom&startedBefore&longerThan&sort&limit&cursor",
+        this::list);
+    onRun("GET", "", this::get);
+    onRun("DELETE", "", this::erase);
+    onRun("GET", "/entries?after&limit", this::entries);
+    onRun("POST", "/cancel", this::cancel);
+    onRun("POST", "/resolve", this::resolve);
+    onRun("POST", "/forks", this::fork);
   }
 
-  @Override
-  CompletionStage<Response> route(ApiRequest request) {
-    List<String> place = request.place();
-    if (place.isEmpty()) {
-      request.requireMethod("GET");
-      return list(request);
-    } else if (place.size() < 2 || place.size() > 3) {
-      throw HttpError.notFound();
-    }
-    String flow = place.get(0);
-    String runId = place.get(1);
-    if (place.size() == 2) {
-      return switch (request.method()) {
-        case "GET" -> get(request, flow, runId);
-        case "DELETE" -> erase(request, flow, runId);
-        default -> throw HttpError.methods("GET, DELETE");
-      };
-    }
-    String part = place.get(2);
-    if (!PARTS.contains(part)) {
-      throw HttpError.notFound();
-    }
-    request.requireMethod(part.equals(ENTRIES) ? "GET" : "POST");
-    return switch (part) {
-      case ENTRIES -> entries(request, flow, runId);
-      case CANCEL -> cancel(request, flow, runId);
-      case RESOLVE -> resolve(request, flow, runId);
-      default -> fork(request, flow, runId);
-    };
+  private void onRun(String method, String part, RunHandler handler) {
+    on(
+        method,
+        "/{flow}/{runId}" + part,
+        request -> handler.answer(request, request.place().get(0), request.place().get(1)));
   }
 
   private CompletionStage<Response> get(ApiRequest request, String flow, String runId) {
-    request.requireQuery();
     requireNames(flow, runId);
     scopes.require(flow, request.caller());
     boolean operates = operators.have(request);
@@ -160,17 +143,13 @@ public final class RunsApi extends JsonApi {
   }
 
   private void requireOperator(ApiRequest request, Operation operation, String flow, String runId) {
-    request.requireQuery();
     operators.require(request, operation, named(flow, runId));
     requireNames(flow, runId);
     scopes.require(flow, request.caller());
   }
 
   private CompletionStage<Response> entries(ApiRequest request, String flow, String runId) {
-    request.requireQuery("after", "limit");
-    operators.require(request, Operation.READ, named(flow, runId));
-    requireNames(flow, runId);
-    scopes.require(flow, request.caller());
+    requireOperator(request, Operation.READ, flow, runId);
     long after = request.number("after", 0, 0, Integer.MAX_VALUE);
     int limit = request.number("limit", PAGE, 1, PAGE);
     return runs.entries(flow, runId, after, limit)
@@ -259,21 +238,6 @@ public final class RunsApi extends JsonApi {
   }
 
   private CompletionStage<Response> list(ApiRequest request) {
-    request.requireQuery(
-        "principal",
-        "all",
-        "flow",
-        "session",
-        "version",
-        "status",
-        "tag",
-        "q",
-        "startedFrom",
-        "startedBefore",
-        "longerThan",
-        "sort",
-        "limit",
-        "cursor");
     String flow = request.query("flow");
     if (flow != null) {
       scopes.require(flow, request.caller());

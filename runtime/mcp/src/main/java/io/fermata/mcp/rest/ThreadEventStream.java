@@ -163,7 +163,6 @@ final class ThreadEventStream implements Threads.Listener, StreamQuota.Open {
       Duration heartbeat,
       ApiRequest request,
       String id) {
-    request.requireQuery("after");
     String accept = MediaTypes.accept(request.http());
     if (!accept.isEmpty() && !accept.contains("*/*") && !MediaTypes.listsStreams(accept)) {
       throw HttpError.of(RequestError.NOT_ACCEPTABLE, "Accept must list text/event-stream");

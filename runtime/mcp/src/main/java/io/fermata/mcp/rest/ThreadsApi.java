@@ -45,6 +45,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -58,8 +59,6 @@ public final class ThreadsApi extends JsonApi {
   private static final int MAX_ENV_MEMBERS = 64;
   private static final int MAX_ENV = 4_096;
   private static final String INSTRUCT = "instruct";
-  private static final Set<String> PARTS =
-      Set.of("messages", "events", "files", "stop", "continue", "answers", "forks");
   private static final String ANY_TYPE = "application/octet-stream";
 
   /** The media types that may be sent in a header. */
@@ -67,13 +66,11 @@ public final class ThreadsApi extends JsonApi {
       Pattern.compile("[\\w.+-]{1,80}/[\\w.+-]{1,80}(; ?charset=[\\w-]{1,40})?");
 
   private final Threads threads;
-  private final StreamQuota streams;
   private final ToolScopes scopes;
   private final Set<String> instructors;
   private final AuditLog audit;
   private final RequestGate gate;
   private final int maxWait;
-  private final Duration heartbeat;
 
   /**
    * @param instructors the principals that may post system messages and set what instructions
@@ -88,16 +85,38 @@ public final class ThreadsApi extends JsonApi {
       Set<String> instructors,
       AuditLog audit,
       RequestGate gate) {
-    super(PATH, PARTS, quotas);
+    super(PATH, quotas);
     this.threads = threads;
-    this.streams = streams;
     this.scopes = scopes;
     this.instructors = instructors;
     this.audit = audit;
     this.gate = gate;
     // Idle connections are closed, even if a client waits for a response.
     this.maxWait = (int) limits.silence(LONGEST_WAIT).toSeconds();
-    this.heartbeat = limits.heartbeat();
+    on("GET", "?agent&tag&status&q&sort&limit&cursor", this::list);
+    on("POST", "", this::create);
+    onThread("GET", "", this::get);
+    onThread("PATCH", "", this::change);
+    onThread("DELETE", "", this::delete);
+    onThread("GET", "/messages?before&limit&depth&silent", this::messages);
+    onThread("POST", "/messages?wait", this::post);
+    Duration heartbeat = limits.heartbeat();
+    onThread(
+        "GET",
+        "/events?after",
+        (request, id) -> ThreadEventStream.open(threads, streams, scopes, heartbeat, request, id));
+    onThread("GET", "/files/{path...}", this::file);
+    onThread("POST", "/stop", this::stop);
+    onThread("POST", "/continue", this::proceed);
+    onThread("POST", "/answers?wait", this::answers);
+    onThread("POST", "/forks", this::fork);
+  }
+
+  private void onThread(
+      String method,
+      String part,
+      BiFunction<ApiRequest, String, CompletionStage<Response>> handler) {
+    on(method, "/{id}" + part, request -> handler.apply(request, request.place().get(0)));
   }
 
   /** Every request about a thread needs the scopes of its agent. */
@@ -105,7 +124,7 @@ public final class ThreadsApi extends JsonApi {
   CompletionStage<Response> route(ApiRequest request) {
     AuthenticatedCaller caller = request.caller();
     if (request.place().isEmpty() || !scopes.restrict(caller)) {
-      return permitted(request, null);
+      return super.route(request);
     }
     Context home = Objects.requireNonNull(Vertx.currentContext());
     return threads
@@ -114,77 +133,14 @@ public final class ThreadsApi extends JsonApi {
             thread -> {
               scopes.require(thread.origin(), caller);
               scopes.require(thread.agent(), caller);
-              return permitted(request, thread);
+              return super.route(request.permitted(thread));
             },
             task -> home.runOnContext(there -> task.run()));
-  }
-
-  /**
-   * Handles a request that is permitted.
-   *
-   * @param seen the thread for which it is; null if it is for any
-   */
-  private CompletionStage<Response> permitted(ApiRequest request, Threads.@Nullable View seen) {
-    List<String> place = request.place();
-    String method = request.method();
-    if (place.isEmpty()) {
-      return switch (method) {
-        case "GET" -> list(request);
-        case "POST" -> create(request);
-        default -> throw HttpError.methods("GET, POST");
-      };
-    }
-    String id = place.get(0);
-    if (place.size() == 1) {
-      return switch (method) {
-        case "GET" -> get(request, id, seen);
-        case "PATCH" -> change(request, id);
-        case "DELETE" -> delete(request, id);
-        default -> throw HttpError.methods("GET, PATCH, DELETE");
-      };
-    }
-    String part = place.get(1);
-    if (part.equals("files") && place.size() > 2) {
-      request.requireMethod("GET");
-      return file(request, id, "/" + String.join("/", place.subList(2, place.size())));
-    } else if (place.size() > 2) {
-      throw HttpError.notFound();
-    }
-    return part(request, id, part, seen);
-  }
-
-  private CompletionStage<Response> part(
-      ApiRequest request, String id, String part, Threads.@Nullable View seen) {
-    String method = request.method();
-    boolean gets = method.equals("GET");
-    if (part.equals("messages") && gets) {
-      return messages(request, id, seen);
-    } else if (part.equals("events") && gets) {
-      return ThreadEventStream.open(threads, streams, scopes, heartbeat, request, id);
-    }
-    if (!method.equals("POST")) {
-      throw switch (part) {
-        case "messages" -> HttpError.methods("GET, POST");
-        case "events" -> HttpError.methods("GET");
-        case "stop", "continue", "answers", "forks" -> HttpError.methods("POST");
-        default -> HttpError.notFound();
-      };
-    }
-    return switch (part) {
-      case "messages" -> post(request, id);
-      case "stop" -> stop(request, id);
-      case "continue" -> proceed(request, id);
-      case "answers" -> answers(request, id);
-      case "forks" -> fork(request, id);
-      case "events" -> throw HttpError.methods("GET");
-      default -> throw HttpError.notFound();
-    };
   }
 
   // --- threads ---------------------------------------------------------------------------------
 
   private CompletionStage<Response> create(ApiRequest request) {
-    request.requireQuery();
     Bodies.Creation body = request.body(Bodies.Creation.class);
     Map<String, String> wrong = new LinkedHashMap<>();
     String key = request.key();
@@ -223,7 +179,6 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> fork(ApiRequest request, String id) {
-    request.requireQuery();
     Bodies.ThreadForking body = request.body(Bodies.ThreadForking.class);
     Map<String, String> wrong = new LinkedHashMap<>();
     request.requireNoKey("read the thread");
@@ -358,7 +313,6 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> list(ApiRequest request) {
-    request.requireQuery("agent", "tag", "status", "q", "sort", "limit", "cursor");
     String sort = request.query("sort");
     if (sort != null && !sort.equals("activity") && !sort.equals("created")) {
       throw ApiRequest.wrong("sort", "must be activity or created");
@@ -402,9 +356,8 @@ public final class ThreadsApi extends JsonApi {
         .orElseThrow(() -> ApiRequest.wrong("status", "must be working, asking or resting"));
   }
 
-  private CompletionStage<Response> get(
-      ApiRequest request, String id, Threads.@Nullable View seen) {
-    request.requireQuery();
+  private CompletionStage<Response> get(ApiRequest request, String id) {
+    Threads.View seen = request.thread();
     CompletionStage<Threads.View> view =
         seen == null
             ? threads.get(request.principal(), id)
@@ -423,7 +376,6 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> change(ApiRequest request, String id) {
-    request.requireQuery();
     Bodies.ThreadChange body = request.body(Bodies.ThreadChange.class);
     Map<String, String> wrong = new LinkedHashMap<>();
     Map<String, String> env = env(body.env(), true, wrong);
@@ -492,15 +444,13 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> delete(ApiRequest request, String id) {
-    request.requireQuery();
     return threads.delete(request.principal(), id).thenApply(gone -> Response.empty(204));
   }
 
   // --- messages --------------------------------------------------------------------------------
 
-  private CompletionStage<Response> messages(
-      ApiRequest request, String id, Threads.@Nullable View seen) {
-    request.requireQuery("before", "limit", "depth", "silent");
+  private CompletionStage<Response> messages(ApiRequest request, String id) {
+    Threads.View seen = request.thread();
     boolean silent = request.flag("silent");
     Threads.MessageQuery query =
         Threads.MessageQuery.latest(request.number("limit", 50, 1, PAGE))
@@ -524,7 +474,6 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> post(ApiRequest request, String id) {
-    request.requireQuery("wait");
     Bodies.Posting body = request.body(Bodies.Posting.class);
     Map<String, String> wrong = new LinkedHashMap<>();
     String key = request.key();
@@ -644,14 +593,12 @@ public final class ThreadsApi extends JsonApi {
   // --- what a person decides -------------------------------------------------------------------
 
   private CompletionStage<Response> stop(ApiRequest request, String id) {
-    request.requireQuery();
     request.optionalBody(Bodies.Empty.class);
     return changed(request, threads.stop(request.principal(), id));
   }
 
   private CompletionStage<Response> proceed(ApiRequest request, String id) {
     request.requireNoKey("read the thread");
-    request.requireQuery();
     Bodies.ActingSide side = request.optionalBody(Bodies.Continuation.class).side();
     return changed(
         request,
@@ -659,7 +606,6 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> answers(ApiRequest request, String id) {
-    request.requireQuery("wait");
     Bodies.PersonsAnswer body = request.body(Bodies.PersonsAnswer.class);
     String key = request.key();
     int wait = request.number("wait", 0, 0, maxWait);
@@ -687,8 +633,9 @@ public final class ThreadsApi extends JsonApi {
 
   // --- files -----------------------------------------------------------------------------------
 
-  private CompletionStage<Response> file(ApiRequest request, String id, String path) {
-    request.requireQuery();
+  private CompletionStage<Response> file(ApiRequest request, String id) {
+    List<String> place = request.place();
+    String path = "/" + String.join("/", place.subList(2, place.size()));
     return stillPermitted(request, id, threads.file(request.principal(), id, path))
         .thenApply(
             file -> {
