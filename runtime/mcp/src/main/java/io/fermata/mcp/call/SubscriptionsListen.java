@@ -63,8 +63,7 @@ public final class SubscriptionsListen {
         () ->
             subscription.send(
                 "notifications/subscriptions/acknowledged", acknowledged(wanted, watched, known)));
-    PacedTaskViews views = new PacedTaskViews(queue);
-    known.forEach(task -> new TaskNotifier(tasks, task, request, subscription, views).start());
+    new TaskNotifier(tasks, request, subscription, queue).start(known);
     return subscription.ended().thenApply(ended -> end(request, queue));
   }
 

@@ -4,18 +4,27 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.protocol.McpRequest;
+import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.call.TaskView;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Notifies a subscriber of the status of a task: at once, and after every change. */
+/**
+ * Notifies a subscriber of the status of its tasks: at once, and after every change. It views one
+ * task after the other, and only while there is room for the notification: a slow client gets the
+ * latest status, later.
+ */
 final class TaskNotifier {
   private static final Logger LOG = LoggerFactory.getLogger(TaskNotifier.class);
 
@@ -27,149 +36,143 @@ final class TaskNotifier {
   private static final Set<String> FINAL = Set.of("completed", "failed", "cancelled");
 
   private final TaskMethods taskMethods;
-  private final TaskIds.Task task;
   private final McpRequest request;
   private final Subscriptions.Subscription listener;
-  private final PacedTaskViews views;
-  private @Nullable Runnable unwatch;
-  private @Nullable ObjectNode last;
+  private final OutboundQueue queue;
+
+  // Guarded by this.
+  private final Map<TaskIds.Task, Runnable> watched = new HashMap<>();
+  private final Map<TaskIds.Task, ObjectNode> last = new HashMap<>();
+  private final Set<TaskIds.Task> changed = new LinkedHashSet<>();
+  private final Set<TaskIds.Task> retrying = new HashSet<>();
   private boolean viewing;
-  private boolean changed;
-  private boolean over;
-  private long retryMillis = MIN_RETRY_MILLIS;
+
+  // Accessed by one view at a time.
+  private final Map<TaskIds.Task, Long> retryMillis = new HashMap<>();
 
   /**
    * @param request the request that subscribed
-   * @param views the views of all tasks of the subscription
    */
   TaskNotifier(
       TaskMethods taskMethods,
-      TaskIds.Task task,
       McpRequest request,
       Subscriptions.Subscription listener,
-      PacedTaskViews views) {
+      OutboundQueue queue) {
     this.taskMethods = taskMethods;
-    this.task = task;
     this.request = request;
     this.listener = listener;
-    this.views = views;
+    this.queue = queue;
   }
 
   /** Begins to notify. */
-  void start() {
-    watches(taskMethods.tasks().watch(task.run(), this::refresh));
-    CompletionStage<Void> ended = listener.ended();
-    ended.whenComplete((done, failure) -> end());
-    refresh();
-  }
-
-  /** The run may have ended already. */
-  private void watches(Runnable ending) {
-    synchronized (this) {
-      if (!over) {
-        unwatch = ending;
-        return;
+  void start(List<TaskIds.Task> tasks) {
+    for (TaskIds.Task task : tasks) {
+      Runnable unwatch = taskMethods.tasks().watch(task.run(), () -> refresh(task));
+      synchronized (this) {
+        watched.put(task, unwatch);
       }
     }
-    ending.run();
+    CompletionStage<Void> ended = listener.ended();
+    ended.whenComplete((done, failure) -> tasks.forEach(this::end));
+    tasks.forEach(this::refresh);
   }
 
-  /** Views run one after the other, however often the run changes. */
-  private void refresh() {
+  private void refresh(TaskIds.Task task) {
     synchronized (this) {
-      changed = viewing;
-      if (viewing || over) {
+      if (watched.containsKey(task) && !retrying.contains(task)) {
+        changed.add(task);
+      }
+    }
+    viewNext();
+  }
+
+  private void viewNext() {
+    TaskIds.Task next;
+    synchronized (this) {
+      if (viewing || changed.isEmpty()) {
         return;
       }
       viewing = true;
+      next = changed.iterator().next();
+      changed.remove(next);
     }
-    views.enqueue(this::view);
+    queue.onRoom(() -> view(next));
   }
 
-  private void view() {
-    boolean wanted;
-    synchronized (this) {
-      changed = false;
-      wanted = !over;
-    }
-    if (!wanted) {
-      views.finished();
-      return;
-    }
+  private void view(TaskIds.Task task) {
     taskMethods
         .tasks()
         .view(task.run())
         .whenComplete(
             (view, failure) -> {
               try {
-                received(view);
+                received(task, view);
               } finally {
-                views.finished();
+                synchronized (this) {
+                  viewing = false;
+                }
+                viewNext();
               }
             });
   }
 
-  private void received(@Nullable TaskView view) {
+  private void received(TaskIds.Task task, @Nullable TaskView view) {
     if (view == null || TaskMethods.unavailable(view)) {
-      Executor later = CompletableFuture.delayedExecutor(retryMillis, TimeUnit.MILLISECONDS);
-      retryMillis = Math.min(2 * retryMillis, MAX_RETRY_MILLIS);
-      later.execute(this::retry);
+      retry(task);
       return;
     }
-    retryMillis = MIN_RETRY_MILLIS;
+    retryMillis.remove(task);
     try {
-      publish(view);
+      publish(task, view);
+    } catch (RpcException nothing) {
+      // A run of which nothing is known has no status.
     } catch (RuntimeException e) {
       LOG.error("A subscriber could not be notified of a task", LoggedFailure.of(e));
     }
-    boolean again;
-    synchronized (this) {
-      viewing = false;
-      again = changed;
-    }
-    if (again) {
-      refresh();
-    }
   }
 
-  private void retry() {
+  /** Changes do not shorten the wait, in which other tasks are viewed. */
+  private void retry(TaskIds.Task task) {
     synchronized (this) {
-      viewing = false;
+      changed.remove(task);
+      retrying.add(task);
     }
-    refresh();
+    long wait = retryMillis.getOrDefault(task, MIN_RETRY_MILLIS);
+    retryMillis.put(task, Math.min(2 * wait, MAX_RETRY_MILLIS));
+    CompletableFuture.delayedExecutor(wait, TimeUnit.MILLISECONDS)
+        .execute(
+            () -> {
+              synchronized (this) {
+                retrying.remove(task);
+              }
+              refresh(task);
+            });
   }
 
-  private void publish(TaskView view) {
-    ObjectNode json;
-    try {
-      json = taskMethods.taskJson(task, view, request);
-    } catch (RpcException nothing) {
-      return;
-    }
+  private void publish(TaskIds.Task task, TaskView view) {
+    ObjectNode json = taskMethods.taskJson(task, view, request);
     ObjectNode status = json.deepCopy();
     status.remove("lastUpdatedAt");
     synchronized (this) {
-      if (over || status.equals(last)) {
+      if (!watched.containsKey(task) || status.equals(last.put(task, status))) {
         return;
       }
-      last = status;
     }
     listener.send(task.id(), "notifications/tasks", json);
     if (FINAL.contains(json.path("status").asText())) {
-      end();
+      end(task);
     }
   }
 
-  private void end() {
-    Runnable ending;
+  private void end(TaskIds.Task task) {
+    Runnable unwatch;
     synchronized (this) {
-      over = true;
-      last = null;
-      ending = unwatch;
-      unwatch = null;
+      unwatch = watched.remove(task);
+      last.remove(task);
+      changed.remove(task);
     }
-    if (ending != null) {
-      ending.run();
+    if (unwatch != null) {
+      unwatch.run();
     }
   }
 }

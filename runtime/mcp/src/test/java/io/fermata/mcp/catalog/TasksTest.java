@@ -1010,6 +1010,38 @@ class TasksTest {
   }
 
   @Test
+  void aTaskThatCannotBeReadHoldsUpNoOtherOfItsSubscriber() throws Exception {
+    AtomicReference<String> away = new AtomicReference<>("");
+    SeenHost seen =
+        new SeenHost(host) {
+          @Override
+          CompletionStage<TaskView> view(TaskRun run) {
+            return Objects.requireNonNull(away.get()).contains(run.runId())
+                ? CompletableFuture.completedFuture(unreadable())
+                : super.view(run);
+          }
+        };
+    try (McpServer serving = McpServer.serving(seen).port(0).start()) {
+      TaskClient client = new TaskClient(serving.endpoint());
+      String id = created(client.start("cook"));
+      away.set(id);
+      String other = created(client.start("cook"));
+      Events listening = client.listen(id, other);
+      assertThat(listening.next().at("/params/notifications/taskIds")).hasSize(2);
+      assertThat(listening.next().at("/params/status").asText()).isEqualTo("working");
+
+      host.tasks().cancel(Objects.requireNonNull(seen.watched.get()));
+
+      JsonNode status = listening.next().path("params");
+      while (!status.path("status").asText().equals("cancelled")) {
+        status = listening.next().path("params");
+      }
+      assertThat(status.path("taskId").asText()).isEqualTo(other);
+      listening.breakOff();
+    }
+  }
+
+  @Test
   void aSubscriberOfManyTasksReceivesTheLargeResultsOfAll() throws Exception {
     ToolHost large =
         new SeenHost(host) {
@@ -1107,6 +1139,12 @@ class TasksTest {
     return new TaskView(TaskView.Status.ENDED, reply, Map.of(), Instant.now(), null);
   }
 
+  private static TaskView unreadable() {
+    ToolReply reply =
+        new ToolReply(Json.object().put("status", "error").put("code", "busy"), Json.object());
+    return new TaskView(TaskView.Status.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null);
+  }
+
   /** A host that is sometimes too busy to view its tasks. */
   private static final class BusyHost extends SeenHost {
     final AtomicBoolean is = new AtomicBoolean();
@@ -1122,10 +1160,7 @@ class TasksTest {
         return super.view(run);
       }
       missed.incrementAndGet();
-      ToolReply reply =
-          new ToolReply(Json.object().put("status", "error").put("code", "busy"), Json.object());
-      return CompletableFuture.completedFuture(
-          new TaskView(TaskView.Status.UNREACHABLE, reply, Map.of(), Instant.EPOCH, null));
+      return CompletableFuture.completedFuture(unreadable());
     }
   }
 
