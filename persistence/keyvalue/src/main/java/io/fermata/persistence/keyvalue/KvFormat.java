@@ -10,6 +10,7 @@ import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.dataformat.cbor.CBORGenerator;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.pekko.SerializedSnapshot;
@@ -43,6 +44,8 @@ final class KvFormat {
     CBORMapper.Builder cbor =
         CBORMapper.builder()
             .addMixIn(Record.class, Row.class)
+            // As for journals: half of a surrogate pair must not keep a session from being stored.
+            .enable(CBORGenerator.Feature.LENIENT_UTF_ENCODING)
             .visibility(PropertyAccessor.IS_GETTER, Visibility.NONE)
             .enable(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
             .enable(
