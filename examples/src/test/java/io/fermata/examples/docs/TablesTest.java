@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.FlowState;
 import io.fermata.agent.Hook;
-import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.StopCode;
 import io.fermata.cli.Cli;
 import io.fermata.examples.Main;
@@ -23,13 +22,13 @@ import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.key.HostError;
-import io.fermata.session.observe.Telemetry;
+import io.fermata.session.observe.Meter;
+import io.fermata.session.observe.Telemetry.Gauge;
 import io.fermata.session.observe.Telemetry.Refusal;
 import io.fermata.session.observe.Telemetry.RunChange;
 import io.fermata.session.observe.Telemetry.Start;
 import io.fermata.session.telemetry.Meters;
 import io.fermata.testkit.SessionProbe;
-import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
@@ -271,7 +270,7 @@ class TablesTest {
             table(
                 "| meter | kind | tags | what it measures |",
                 registry.getMeters().stream()
-                    .map(Meter::getId)
+                    .map(each -> each.getId())
                     .filter(id -> id.getName().startsWith("fermata."))
                     .map(TablesTest::meter)
                     .collect(Collectors.toCollection(TreeSet::new))
@@ -281,10 +280,10 @@ class TablesTest {
   /** Reads the meters of a host that was called and evicted its session, and of its server. */
   private <T> T measured(MeterRegistry registry, Supplier<T> read) throws Exception {
     Meters meters = Meters.of(registry);
-    meters.modelReplied("desk", "model", Usage.ZERO);
     meters.opened(ALONE);
-    meters.scheduled("nightly", Start.STARTED);
-    meters.unreadable("damaged");
+    for (Meter rare : List.of(Meter.TOKENS, Meter.COST, Meter.STARTS, Meter.UNREADABLE)) {
+      meters.measured(rare, 1, rare.tags());
+    }
     Store store = Store.sqlite(directory.resolve("meters.db"));
     try (SessionProbe probe = quotes(store, host -> host.telemetry(meters));
         McpServer server = McpServer.serving(probe.host()).port(0).start()) {
@@ -401,38 +400,12 @@ class TablesTest {
   }
 
   /** A cluster of one host, as only its meters matter. */
-  private static final Telemetry.ClusterGauges ALONE =
-      new Telemetry.ClusterGauges() {
-        @Override
-        public int up() {
-          return 1;
-        }
-
-        @Override
-        public int unreachable() {
-          return 0;
-        }
-
-        @Override
-        public int shards() {
-          return 128;
-        }
-
-        @Override
-        public Duration heartbeat() {
-          return Duration.ZERO;
-        }
-
-        @Override
-        public long resends() {
-          return 0;
-        }
-
-        @Override
-        public long refusals() {
-          return 0;
-        }
-      };
+  private static final List<Gauge> ALONE =
+      Stream.of(Meter.values())
+          .filter(Meter::clustered)
+          .filter(meter -> meter.kind() != Meter.Kind.TIMER)
+          .map(meter -> new Gauge(meter, meter.tags(), () -> 0))
+          .toList();
 
   private static SessionProbe quotes(Store store, UnaryOperator<HostBuilder> more) {
     DisplayTool plans = DisplayTool.of("show_plans", "Plans", "Shows plans.", "<p>");
@@ -465,7 +438,7 @@ class TablesTest {
     HttpClient.newHttpClient().send(request, BodyHandlers.discarding());
   }
 
-  private static String meter(Meter.Id id) {
+  private static String meter(io.micrometer.core.instrument.Meter.Id id) {
     String tags =
         id.getTags().stream()
             .map(tag -> "`" + tag.getKey() + "`")

@@ -2,15 +2,18 @@ package io.fermata.examples.telemetry;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.fermata.agent.model.Usage;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.model.Model;
 import io.fermata.cli.telemetry.Prometheus;
 import io.fermata.examples.flows.QuoteFlow;
 import io.fermata.mcp.McpServer;
 import io.fermata.persistence.Store;
 import io.fermata.session.call.DisplayTool;
-import io.fermata.session.observe.Telemetry;
+import io.fermata.testkit.AgentProbe;
+import io.fermata.testkit.ScriptedModel;
 import io.fermata.testkit.SessionProbe;
-import java.math.BigDecimal;
+import io.fermata.testkit.Turn;
 import java.net.InetAddress;
 import java.net.Socket;
 import org.junit.jupiter.api.Test;
@@ -55,10 +58,15 @@ class PrometheusTest {
 
   @Test
   void tokensAndCostOfModelsAreCounted() {
-    Telemetry telemetry = prometheus.telemetry();
-
-    telemetry.modelReplied("desk", "gpt", new Usage(100, 40, 7, new BigDecimal("0.25")));
-    telemetry.modelReplied("desk", "gpt", new Usage(1, 0, 1, new BigDecimal("0.50")));
+    Turn first = Turn.say("Hello.").tokens(100, 40, 7);
+    Turn second = Turn.say("Bye.").tokens(1, 0, 1);
+    Model model =
+        ScriptedModel.script().turn(first).turn(second).model("gpt").price("5000", "50000", "1125");
+    Agent desk = Agent.aiHuman("desk", Prompt.of("prompt", model));
+    try (AgentProbe probe =
+        AgentProbe.of(Store.memory(), host -> host.telemetry(prometheus.telemetry()), desk)) {
+      probe.say("Good morning?").says("Hello.").say("Good night?").says("Bye.");
+    }
 
     assertThat(prometheus.text())
         .contains("fermata_model_tokens_total{agent=\"desk\",kind=\"input\",model=\"gpt\"} 61")

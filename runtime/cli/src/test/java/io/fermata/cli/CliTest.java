@@ -173,7 +173,7 @@ class CliTest {
       Telemetry holding =
           new Telemetry() {
             @Override
-            public void opened(Gauged gauges) {
+            public void opened(List<Gauge> gauges) {
               System.out.println("starting");
               over(signalled, Duration.ofMinutes(1));
               over(closing, Duration.ofMillis(300));

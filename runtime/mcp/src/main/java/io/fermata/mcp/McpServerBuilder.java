@@ -49,7 +49,10 @@ import io.fermata.session.ToolHost;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ClusterHealth;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
+import io.fermata.session.observe.Telemetry.Gauge;
+import io.fermata.session.observe.Telemetry.Refusal;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
@@ -675,8 +678,16 @@ public final class McpServerBuilder {
         .toCompletableFuture()
         .join();
     core.bound.set(verticles.element().port());
-    Telemetry.ServerGauges gauges = gauges(open, streams, core.changeStreams);
+    List<Gauge> gauges =
+        List.of(
+            new Gauge(Meter.CONNECTIONS, List.of(), open::count),
+            new Gauge(
+                Meter.STREAMS, List.of(), () -> streams.count() + core.changeStreams.count()));
     telemetry().opened(gauges);
+    // An alert needs a counter before its first event.
+    for (Refusal each : Refusal.values()) {
+      telemetry().measured(Meter.REFUSALS, 0, List.of(Meter.tag(each)));
+    }
     Runnable alone = core.peers.subscribe();
     return new McpServer(
         vertx,
@@ -689,21 +700,6 @@ public final class McpServerBuilder {
           alone.run();
           telemetry().closed(gauges);
         });
-  }
-
-  private static Telemetry.ServerGauges gauges(
-      Connections open, StreamQuota threads, StreamQuota changes) {
-    return new Telemetry.ServerGauges() {
-      @Override
-      public int connections() {
-        return open.count();
-      }
-
-      @Override
-      public int streams() {
-        return threads.count() + changes.count();
-      }
-    };
   }
 
   private List<HttpRoute> routes(StreamQuota streams, Core core) {

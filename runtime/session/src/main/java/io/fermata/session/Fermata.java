@@ -92,7 +92,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     this.displays = List.copyOf(parts.config.displays);
     this.tasks = new HostTasks(parts.gateway, parts.catalog, parts.subscriptions);
     host.gauges.schedules(host.config.dormant ? 0 : timetable.size());
-    host.telemetry.opened(host.gauges);
+    host.telemetry.opened(host.gauges.all());
     try {
       host.start(timetable);
     } catch (RuntimeException e) {
@@ -400,7 +400,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     await(host.system.getWhenTerminated().toCompletableFuture(), DRAIN, "the sessions");
     host.lostSessions.close();
     host.gateway.end(HostError.SHUTTING_DOWN);
-    host.telemetry.closed(host.gauges);
+    host.telemetry.closed(host.gauges.all());
     closeDirectory.run();
     host.threads.stop();
     host.store.close();

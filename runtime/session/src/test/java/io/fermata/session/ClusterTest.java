@@ -24,6 +24,7 @@ import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -83,14 +84,14 @@ class ClusterTest extends ClusterOfHosts {
             .edge(START, "hold")
             .edge("hold", END)
             .compile();
-    List<Telemetry.Gauges> gauges = new CopyOnWriteArrayList<>();
+    List<Telemetry.Gauge> inFlight = new CopyOnWriteArrayList<>();
     Telemetry gauging =
         new Telemetry() {
           @Override
-          public void opened(Gauged opened) {
-            if (opened instanceof Telemetry.Gauges ofHost) {
-              gauges.add(ofHost);
-            }
+          public void opened(List<Gauge> gauges) {
+            gauges.stream()
+                .filter(gauge -> gauge.meter() == Meter.IN_FLIGHT)
+                .forEach(inFlight::add);
           }
         };
     IntStream.range(0, 2).forEach(i -> host(builder -> builder.flow(holding).telemetry(gauging)));
@@ -104,7 +105,7 @@ class ClusterTest extends ClusterOfHosts {
     }
     assertThat(held.await(60, TimeUnit.SECONDS)).isTrue();
     assertThat(calls).allSatisfy(call -> assertThat(call.toCompletableFuture()).isNotDone());
-    assertThat(gauges.stream().mapToInt(Telemetry.Gauges::callsInFlight).sum())
+    assertThat(inFlight.stream().mapToDouble(gauge -> gauge.value().getAsDouble()).sum())
         .isEqualTo(calls.size());
   }
 

@@ -43,6 +43,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Entry;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.testkit.FaultyStore.Fault;
 import java.time.Duration;
@@ -59,6 +60,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.DoubleSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.pekko.serialization.SerializationExtension;
@@ -486,12 +488,12 @@ final class FaultyStoreTest {
   @Test
   @Tag("faults")
   void howLongUnfinishedWorkWaitsShowsWhileItCannotBeRead() throws Exception {
-    CompletableFuture<Telemetry.Gauges> opened = new CompletableFuture<>();
+    CompletableFuture<List<Telemetry.Gauge>> opened = new CompletableFuture<>();
     Telemetry telemetry =
         new Telemetry() {
           @Override
-          public void opened(Gauged gauges) {
-            opened.complete((Gauges) gauges);
+          public void opened(List<Gauge> gauges) {
+            opened.complete(gauges);
           }
         };
     FaultyStore store = FaultyStore.of(Store.memory());
@@ -499,12 +501,21 @@ final class FaultyStoreTest {
     try (Fermata host =
         Fermata.host().store(store.store()).flow(trip()).telemetry(telemetry).start()) {
       assertThat(host.tools()).isNotEmpty();
-      Telemetry.Gauges gauges = opened.get();
-      await(() -> gauges.resumeLag().compareTo(Duration.ofSeconds(1)) > 0);
-      await(() -> gauges.timerLag().compareTo(Duration.ofSeconds(1)) > 0);
+      DoubleSupplier unfinished = lag(opened.get(), "unfinished");
+      DoubleSupplier timers = lag(opened.get(), "timers");
+      await(() -> unfinished.getAsDouble() > 1000);
+      await(() -> timers.getAsDouble() > 1000);
       store.reconnect();
-      await(() -> gauges.resumeLag().isZero() && gauges.timerLag().isZero());
+      await(() -> unfinished.getAsDouble() == 0 && timers.getAsDouble() == 0);
     }
+  }
+
+  private static DoubleSupplier lag(List<Telemetry.Gauge> gauges, String work) {
+    return gauges.stream()
+        .filter(gauge -> gauge.meter() == Meter.LAG && gauge.tags().equals(List.of(work)))
+        .findFirst()
+        .orElseThrow()
+        .value();
   }
 
   private static void await(BooleanSupplier condition) throws InterruptedException {

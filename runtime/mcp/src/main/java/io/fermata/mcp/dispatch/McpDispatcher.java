@@ -18,8 +18,10 @@ import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcMessage;
 import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -176,7 +178,8 @@ public final class McpDispatcher {
           failure == null
               ? "ok"
               : RootCauses.of(failure) instanceof RpcException ? "refused" : "failed";
-      telemetry.requested(method, outcome, System.nanoTime() - startedAt);
+      long took = System.nanoTime() - startedAt;
+      telemetry.measured(Meter.REQUESTS, (double) took, List.of(method, outcome));
     }
   }
 

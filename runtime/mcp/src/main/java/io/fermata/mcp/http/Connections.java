@@ -1,6 +1,7 @@
 package io.fermata.mcp.http;
 
 import io.fermata.mcp.access.RateLimitedLog;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.Refusal;
 import java.util.ArrayList;
@@ -76,7 +77,7 @@ public final class Connections {
   /** Whether a connection may be used for other requests than those of operators. */
   boolean mayServe(OpenConnection connection) {
     if (connection.reserved() && !leavesReserve(connection)) {
-      telemetry.refused(Refusal.NO_ROOM);
+      telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(Refusal.NO_ROOM)));
       log.warn(
           "A request of {} was refused with 503, as all connections are in use"
               + " (maxConnections {}, maxConnectionsPerAddress {})",
@@ -104,7 +105,7 @@ public final class Connections {
 
   /** A request did not arrive in time. */
   void late(OpenConnection connection) {
-    telemetry.refused(Refusal.LATE);
+    telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(Refusal.LATE)));
     log.warn(
         "A connection of {} is closed, as its request did not arrive within {} (requestTimeout)",
         connection.address(),
@@ -160,7 +161,7 @@ public final class Connections {
   private void close(Evicted evicted) {
     OpenConnection spare = evicted.connection();
     spare.close();
-    telemetry.refused(Refusal.REPLACED);
+    telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(Refusal.REPLACED)));
     log.warn(
         "A connection of {} without a call was closed for a new one: {}",
         spare.address(),

@@ -4,10 +4,12 @@ import io.fermata.flow.json.Texts;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.RateLimitedLog;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.Refusal;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
+import java.util.List;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
@@ -43,7 +45,7 @@ public final class Refusals {
 
   private void add(
       HttpServerRequest request, @Nullable String principal, RpcException refusal, Refusal reason) {
-    telemetry.refused(reason);
+    telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(reason)));
     SocketAddress remote = request.remoteAddress();
     String address = remote == null ? "unknown" : remote.hostAddress();
     if (reason != Refusal.RATE) {

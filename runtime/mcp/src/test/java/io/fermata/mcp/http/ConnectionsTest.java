@@ -13,7 +13,9 @@ import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.settings.PrincipalLimits;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
+import io.fermata.session.observe.Telemetry.Gauge;
 import io.vertx.core.Future;
 import io.vertx.core.http.HttpConnection;
 import io.vertx.core.net.SocketAddress;
@@ -65,12 +67,12 @@ class ConnectionsTest {
                       : Future.succeededFuture());
 
   private final FakeHost host = new FakeHost();
-  private final Map<Telemetry.Refusal, Integer> refusals = new ConcurrentHashMap<>();
+  private final Map<String, Integer> refusals = new ConcurrentHashMap<>();
   private final ManualTime time = new ManualTime();
   private final List<Socket> sockets = new ArrayList<>();
   private final AtomicInteger answers = new AtomicInteger();
   private @Nullable McpServer server;
-  private Telemetry.@Nullable ServerGauges gauges;
+  private @Nullable List<Gauge> gauges;
 
   @AfterEach
   void stop() throws IOException {
@@ -86,21 +88,26 @@ class ConnectionsTest {
     return Objects.requireNonNull(server, "serve(…) comes first");
   }
 
-  private Telemetry.ServerGauges gauges() {
-    return Objects.requireNonNull(gauges, "serve(…) comes first");
+  private int connections() {
+    return Objects.requireNonNull(gauges, "serve(…) comes first").stream()
+        .filter(gauge -> gauge.meter() == Meter.CONNECTIONS)
+        .mapToInt(gauge -> (int) gauge.value().getAsDouble())
+        .sum();
   }
 
   private void serve(UnaryOperator<McpServerBuilder> settings) {
     Telemetry telemetry =
         new Telemetry() {
           @Override
-          public void refused(Refusal refusal) {
-            refusals.merge(refusal, 1, Integer::sum);
+          public void measured(Meter meter, double value, List<String> tags) {
+            if (meter == Meter.REFUSALS) {
+              refusals.merge(tags.get(0), (int) value, Integer::sum);
+            }
           }
 
           @Override
-          public void opened(Gauged opened) {
-            gauges = (ServerGauges) opened;
+          public void opened(List<Gauge> opened) {
+            gauges = opened;
           }
         };
     McpServerBuilder builder =
@@ -110,7 +117,7 @@ class ConnectionsTest {
 
   /** Event loops accept side by side: waits until connections that were opened have their place. */
   private void awaitReplaced(int count) throws InterruptedException {
-    while (refusals.getOrDefault(Telemetry.Refusal.REPLACED, 0) < count) {
+    while (refusals.getOrDefault("replaced", 0) < count) {
       Thread.sleep(10);
     }
   }
@@ -309,7 +316,7 @@ class ConnectionsTest {
     unread();
     unread();
     awaitReplaced(1);
-    assertThat(gauges().connections()).isEqualTo(2);
+    assertThat(connections()).isEqualTo(2);
 
     write(replaced, post(LARGE));
     assertThat(closed(replaced)).isTrue();
@@ -330,7 +337,7 @@ class ConnectionsTest {
     trickle.join();
 
     assertThat(answers).hasValue(2);
-    assertThat(gauges().connections()).isEqualTo(1);
+    assertThat(connections()).isEqualTo(1);
   }
 
   @Test
@@ -523,9 +530,9 @@ class ConnectionsTest {
     } finally {
       logger.detachAppender(lines);
     }
-    assertThat(refusals.get(Telemetry.Refusal.REPLACED)).isGreaterThanOrEqualTo(30);
-    assertThat(refusals.get(Telemetry.Refusal.NO_ROOM)).isEqualTo(30);
-    assertThat(refusals.get(Telemetry.Refusal.LATE)).isPositive();
+    assertThat(refusals.get("replaced")).isGreaterThanOrEqualTo(30);
+    assertThat(refusals.get("no_room")).isEqualTo(30);
+    assertThat(refusals.get("late")).isPositive();
     String last = lines.list.get(5).getFormattedMessage();
     Matcher left = Pattern.compile(".*\\((\\d+) more were not logged\\)").matcher(last);
     assertThat(left.matches()).as(last).isTrue();

@@ -11,6 +11,7 @@ import io.fermata.mcp.ManualTime;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.mcp.settings.PrincipalLimits;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.List;
@@ -29,12 +30,14 @@ import org.slf4j.LoggerFactory;
 class RefusalsTest {
   private final ListAppender<ILoggingEvent> lines = new ListAppender<>();
   private final Logger log = (Logger) LoggerFactory.getLogger("io.fermata.mcp.http");
-  private final Queue<Telemetry.Refusal> counted = new ConcurrentLinkedQueue<>();
+  private final Queue<String> counted = new ConcurrentLinkedQueue<>();
   private final Telemetry telemetry =
       new Telemetry() {
         @Override
-        public void refused(Telemetry.Refusal reason) {
-          counted.add(reason);
+        public void measured(Meter meter, double value, List<String> tags) {
+          if (meter == Meter.REFUSALS && value > 0) {
+            counted.addAll(tags);
+          }
         }
       };
   private final ManualTime time = new ManualTime();
@@ -75,7 +78,7 @@ class RefusalsTest {
         .asString()
         .contains("127.0.0.1", "401", "The key is unknown")
         .doesNotContain("guessed-key");
-    assertThat(counted).containsExactly(Telemetry.Refusal.UNAUTHENTICATED);
+    assertThat(counted).containsExactly("unauthenticated");
   }
 
   @Test
@@ -119,7 +122,7 @@ class RefusalsTest {
       new Wired(server).with("Authorization", "Bearer ann-s-key").request("ping", "");
     }
 
-    assertThat(counted).containsExactly(Telemetry.Refusal.FORBIDDEN, Telemetry.Refusal.RATE);
+    assertThat(counted).containsExactly("forbidden", "rate");
     assertThat(logged())
         .anySatisfy(line -> assertThat(line).contains("https://evil.example.com"))
         .anySatisfy(line -> assertThat(line).contains("429"));
@@ -139,7 +142,7 @@ class RefusalsTest {
 
       assertThat(status).isEqualTo(429);
     }
-    assertThat(counted).containsExactly(Telemetry.Refusal.RATE);
+    assertThat(counted).containsExactly("rate");
     assertThat(logged()).singleElement().asString().contains("429", "10 bytes");
   }
 }

@@ -20,6 +20,7 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.StoreTroubles;
+import io.fermata.session.observe.Meter;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
@@ -489,12 +490,12 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void recovered(SessionState<S> state) {
     awake();
-    host.telemetry().woke(System.nanoTime() - born);
+    host.telemetry().measured(Meter.WAKES, (double) (System.nanoTime() - born), List.of());
     snapshotSeq = lastSequenceNumber(context);
     EncryptionException unreadable = encryption.unreadable();
     if (unreadable != null) {
       handle.log().error("Session {} cannot be read: {}", entityId, unreadable.getMessage());
-      host.telemetry().unreadable(unreadable.code());
+      host.telemetry().measured(Meter.UNREADABLE, 1, List.of(unreadable.code()));
       return;
     }
     host.lostSessions().takenOver(entityId);
@@ -523,7 +524,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
 
   private void leave(Exception because, Outcome.Failure why) {
     String reason = String.valueOf(because.getMessage());
-    host.telemetry().unreadable(why.code());
+    host.telemetry().measured(Meter.UNREADABLE, 1, List.of(why.code()));
     region.tell(new SessionRegion.Unreadable(entityId, context.getSelf(), why, reason));
   }
 

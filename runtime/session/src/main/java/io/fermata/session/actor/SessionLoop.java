@@ -10,6 +10,7 @@ import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.TraceContext;
+import io.fermata.session.observe.Meter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -436,7 +437,8 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
         .thenRun(
             (SessionState<S> after) -> {
               long waited = System.nanoTime() - begun;
-              host.telemetry().appended(entries.size(), waited);
+              host.telemetry().measured(Meter.APPENDS, (double) waited, List.of());
+              host.telemetry().measured(Meter.ENTRIES, entries.size(), List.of());
               host.observers().gauges().congestion().appended(waited);
               writing = null;
               published = null;

@@ -10,6 +10,7 @@ import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.SessionScope;
 import io.fermata.session.journal.SessionReply;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -262,11 +263,16 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
     return true;
   }
 
-  void accepted(long id, String host) {
+  private void confirmed(long id) {
     Forwarded sent = calls.get(id);
     if (sent != null && sent.host() == null) {
-      telemetry.forwarded(nanos.getAsLong() - sent.sentNanos());
+      long took = nanos.getAsLong() - sent.sentNanos();
+      telemetry.measured(Meter.FORWARDED, (double) took, List.of());
     }
+  }
+
+  void accepted(long id, String host) {
+    confirmed(id);
     calls.computeIfPresent(id, (same, call) -> call.at(host));
   }
 
@@ -277,10 +283,7 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
 
   /** The reply confirms the call, too. */
   void replied(long id, SessionReply reply) {
-    Forwarded sent = calls.get(id);
-    if (sent != null && sent.host() == null) {
-      telemetry.forwarded(nanos.getAsLong() - sent.sentNanos());
-    }
+    confirmed(id);
     gateway.reply(id, reply);
     calls.remove(id);
   }

@@ -302,7 +302,7 @@ public final class HostCluster {
     View view = new View(cluster, membership, shards, forwarder, store);
     joined = new Joined(membership, forwarder, host, hostSystem, view);
     membership.join();
-    telemetry.opened(view);
+    telemetry.opened(view.gauges());
     org.apache.pekko.cluster.Cluster.get(Adapter.toClassic(hostSystem))
         .registerOnMemberRemoved(
             () -> {
@@ -441,7 +441,7 @@ public final class HostCluster {
     leaving = true;
     Joined now = joined;
     if (now != null) {
-      telemetry.closed(now.view());
+      telemetry.closed(now.view().gauges());
       now.membership().stop();
     }
   }

@@ -12,6 +12,7 @@ import io.fermata.session.call.ToolProgress;
 import io.fermata.session.journal.SessionReply;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -121,7 +122,7 @@ final class ShardHost {
         .acquire(shard, membership.id())
         .thenApply(
             mark -> {
-              telemetry.shardAcquired(System.nanoTime() - begun);
+              since(begun, Meter.ACQUIRED);
               return mark;
             });
   }
@@ -155,7 +156,11 @@ final class ShardHost {
     long begun = System.nanoTime();
     CompletableFuture<Void> closed = new CompletableFuture<>();
     region.tell(new SessionRegion.CloseShard(shard, closed));
-    return closed.thenRun(() -> telemetry.shardHandedOver(System.nanoTime() - begun));
+    return closed.thenRun(() -> since(begun, Meter.HANDED_OVER));
+  }
+
+  private void since(long begun, Meter timer) {
+    telemetry.measured(timer, (double) (System.nanoTime() - begun), List.of());
   }
 
   void vacate(int shard) {

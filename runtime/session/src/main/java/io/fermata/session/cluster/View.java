@@ -3,8 +3,8 @@ package io.fermata.session.cluster;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.call.ClusterHealth;
 import io.fermata.session.call.ClusterHealth.Status;
-import io.fermata.session.observe.Telemetry;
-import java.time.Duration;
+import io.fermata.session.observe.Meter;
+import io.fermata.session.observe.Telemetry.Gauge;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.pekko.actor.Address;
@@ -14,12 +14,11 @@ import org.apache.pekko.cluster.MemberStatus;
 import org.apache.pekko.cluster.typed.Cluster;
 
 /** What a host sees of its cluster. */
-final class View implements Telemetry.ClusterGauges {
+final class View {
   private final Cluster cluster;
   private final Membership membership;
   private final Shards shards;
-  private final Forwarder forwarder;
-  private final SharedStore store;
+  private final List<Gauge> gauges;
 
   View(
       Cluster cluster,
@@ -30,8 +29,19 @@ final class View implements Telemetry.ClusterGauges {
     this.cluster = cluster;
     this.membership = membership;
     this.shards = shards;
-    this.forwarder = forwarder;
-    this.store = store;
+    this.gauges =
+        List.of(
+            new Gauge(Meter.MEMBERS, List.of("up"), () -> health().count(Status.UP)),
+            new Gauge(
+                Meter.MEMBERS, List.of("unreachable"), () -> health().count(Status.UNREACHABLE)),
+            new Gauge(Meter.SHARDS, List.of(), shards::held),
+            new Gauge(Meter.HEARTBEAT, List.of(), () -> membership.sinceRenewed().toMillis()),
+            new Gauge(Meter.RESENDS, List.of(), forwarder::resends),
+            new Gauge(Meter.FENCED, List.of(), store::refusals));
+  }
+
+  List<Gauge> gauges() {
+    return gauges;
   }
 
   ClusterHealth health() {
@@ -39,8 +49,8 @@ final class View implements Telemetry.ClusterGauges {
         membership.cluster(),
         text(cluster.selfMember().address()),
         members(),
-        shards(),
-        heartbeat(),
+        shards.held(),
+        membership.sinceRenewed(),
         membership.problem());
   }
 
@@ -69,35 +79,5 @@ final class View implements Telemetry.ClusterGauges {
       return Status.DOWN;
     }
     return Status.LEAVING;
-  }
-
-  @Override
-  public int up() {
-    return health().count(Status.UP);
-  }
-
-  @Override
-  public int unreachable() {
-    return health().count(Status.UNREACHABLE);
-  }
-
-  @Override
-  public int shards() {
-    return shards.held();
-  }
-
-  @Override
-  public Duration heartbeat() {
-    return membership.sinceRenewed();
-  }
-
-  @Override
-  public long resends() {
-    return forwarder.resends();
-  }
-
-  @Override
-  public long refusals() {
-    return store.refusals();
   }
 }

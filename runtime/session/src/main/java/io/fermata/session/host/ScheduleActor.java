@@ -14,6 +14,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.ScheduleEntry;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
@@ -295,7 +296,7 @@ public final class ScheduleActor
       return callAgain(time, reply.path("error").asText());
     }
     boolean failed = !code.isEmpty() && !code.equals(HostError.STILL_WORKING.wireName());
-    telemetry.scheduled(schedule.name(), failed ? Telemetry.Start.FAILED : Telemetry.Start.STARTED);
+    became(failed ? Telemetry.Start.FAILED : Telemetry.Start.STARTED);
     if (failed) {
       context
           .getLog()
@@ -312,6 +313,10 @@ public final class ScheduleActor
     return Effect()
         .persist(new ScheduleEntry(clock.millis(), state.rhythm(), state.upTo(), false))
         .thenRun(this::lookAgain);
+  }
+
+  private void became(Telemetry.Start outcome) {
+    telemetry.measured(Meter.STARTS, 1, List.of(schedule.name(), Meter.tag(outcome)));
   }
 
   /** What a run says of itself may quote answers; its own log lines have that without secrets. */
@@ -338,7 +343,7 @@ public final class ScheduleActor
             time,
             pause,
             Texts.inOneLine(why));
-    telemetry.scheduled(schedule.name(), Telemetry.Start.DELAYED);
+    became(Telemetry.Start.DELAYED);
     calling = false;
     lookIn(pause);
     return Effect().none();

@@ -1,15 +1,17 @@
 package io.fermata.session.observe;
 
 import io.fermata.persistence.spi.StorePool;
+import io.fermata.session.observe.Telemetry.Gauge;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
 /** The load of a host, as reported by its actors. */
-public final class HostGauges implements Telemetry.Gauges {
-  private final List<StorePool> pools;
+public final class HostGauges {
+  private final List<Gauge> all;
   private final Congestion congestion;
   private final AtomicInteger waking = new AtomicInteger();
   private volatile int awake;
@@ -20,52 +22,29 @@ public final class HostGauges implements Telemetry.Gauges {
   private volatile Supplier<Duration> resumeLag = () -> Duration.ZERO;
 
   public HostGauges(List<StorePool> pools, Congestion congestion) {
-    this.pools = List.copyOf(pools);
     this.congestion = congestion;
+    List<Gauge> gauges = new ArrayList<>();
+    for (StorePool pool : pools) {
+      gauges.add(new Gauge(Meter.POOLED, List.of(pool.name(), "used"), pool::used));
+      gauges.add(new Gauge(Meter.POOLED, List.of(pool.name(), "idle"), pool::idle));
+      gauges.add(new Gauge(Meter.POOL_WAITING, List.of(pool.name()), pool::waiting));
+    }
+    gauges.add(new Gauge(Meter.AWAKE, List.of(), () -> awake));
+    gauges.add(new Gauge(Meter.WAKING, List.of(), waking::get));
+    gauges.add(new Gauge(Meter.IN_FLIGHT, List.of(), () -> callsInFlight.getAsInt()));
+    gauges.add(new Gauge(Meter.DUE, List.of(), () -> due));
+    gauges.add(new Gauge(Meter.SCHEDULES, List.of(), () -> schedules));
+    gauges.add(new Gauge(Meter.LAG, List.of("timers"), () -> timerLag.toMillis()));
+    gauges.add(new Gauge(Meter.LAG, List.of("unfinished"), () -> resumeLag.get().toMillis()));
+    this.all = List.copyOf(gauges);
+  }
+
+  public List<Gauge> all() {
+    return all;
   }
 
   public Congestion congestion() {
     return congestion;
-  }
-
-  @Override
-  public int awake() {
-    return awake;
-  }
-
-  @Override
-  public int waking() {
-    return waking.get();
-  }
-
-  @Override
-  public int callsInFlight() {
-    return callsInFlight.getAsInt();
-  }
-
-  @Override
-  public int due() {
-    return due;
-  }
-
-  @Override
-  public int schedules() {
-    return schedules;
-  }
-
-  @Override
-  public List<StorePool> pools() {
-    return pools;
-  }
-
-  @Override
-  public Duration timerLag() {
-    return timerLag;
-  }
-
-  @Override
-  public Duration resumeLag() {
-    return resumeLag.get();
   }
 
   public void due(int sessions, Duration lag) {

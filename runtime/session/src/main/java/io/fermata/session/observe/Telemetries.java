@@ -1,14 +1,11 @@
 package io.fermata.session.observe;
 
-import io.fermata.agent.model.Usage;
-import io.fermata.flow.event.ErrorCode;
 import io.fermata.session.key.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,9 +34,13 @@ public final class Telemetries implements Telemetry {
       try {
         what.accept(each);
       } catch (Throwable e) {
-        LOG.warn("A telemetry threw; its exception is ignored", e);
+        threw(e);
       }
     }
+  }
+
+  private static void threw(Throwable e) {
+    LOG.warn("A telemetry threw; its exception is ignored", e);
   }
 
   private Activity begin(Function<Telemetry, Activity> begin) {
@@ -64,68 +65,25 @@ public final class Telemetries implements Telemetry {
     return begin(each -> each.performing(effect));
   }
 
+  /** Without an object for each, as what is timed may be short. */
   @Override
-  public void changed(String flow, RunChange change, @Nullable ErrorCode code) {
-    notify(each -> each.changed(flow, change, code));
+  public void measured(Meter meter, double value, List<String> tags) {
+    for (Telemetry each : all) {
+      try {
+        each.measured(meter, value, tags);
+      } catch (Throwable e) {
+        threw(e);
+      }
+    }
   }
 
   @Override
-  public void scheduled(String schedule, Start outcome) {
-    notify(each -> each.scheduled(schedule, outcome));
-  }
-
-  @Override
-  public void appended(int records, long nanos) {
-    notify(each -> each.appended(records, nanos));
-  }
-
-  @Override
-  public void woke(long nanos) {
-    notify(each -> each.woke(nanos));
-  }
-
-  @Override
-  public void unreadable(String code) {
-    notify(each -> each.unreadable(code));
-  }
-
-  @Override
-  public void requested(String method, String outcome, long nanos) {
-    notify(each -> each.requested(method, outcome, nanos));
-  }
-
-  @Override
-  public void refused(Refusal reason) {
-    notify(each -> each.refused(reason));
-  }
-
-  @Override
-  public void modelReplied(String agent, String model, Usage usage) {
-    notify(each -> each.modelReplied(agent, model, usage));
-  }
-
-  @Override
-  public void shardAcquired(long nanos) {
-    notify(each -> each.shardAcquired(nanos));
-  }
-
-  @Override
-  public void shardHandedOver(long nanos) {
-    notify(each -> each.shardHandedOver(nanos));
-  }
-
-  @Override
-  public void forwarded(long nanos) {
-    notify(each -> each.forwarded(nanos));
-  }
-
-  @Override
-  public void opened(Gauged gauges) {
+  public void opened(List<Gauge> gauges) {
     notify(each -> each.opened(gauges));
   }
 
   @Override
-  public void closed(Gauged gauges) {
+  public void closed(List<Gauge> gauges) {
     notify(each -> each.closed(gauges));
   }
 

@@ -1,12 +1,8 @@
 package io.fermata.session.observe;
 
-import io.fermata.agent.model.Usage;
-import io.fermata.flow.event.ErrorCode;
-import io.fermata.persistence.spi.StorePool;
 import io.fermata.session.key.TraceContext;
-import java.time.Duration;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import java.util.function.DoubleSupplier;
 
 /**
  * Receives what meters count and spans time, of a host and its transports, while it happens. {@link
@@ -37,123 +33,28 @@ public interface Telemetry {
   }
 
   /**
-   * The state of a run changed, and the change is journaled.
+   * Something was counted or timed. Changes of runs and replies of models are journaled by then.
    *
-   * @param code why it stopped or failed; null for other changes
+   * @param value what the kind of the meter says
+   * @param tags the values of its tags, in their order
    */
-  default void changed(String flow, RunChange change, @Nullable ErrorCode code) {}
-
-  /** A schedule has called the flow that it starts. */
-  default void scheduled(String schedule, Start outcome) {}
-
-  /** Entries were appended to a journal in one write. */
-  default void appended(int records, long nanos) {}
-
-  /** A session woke up and has read its journal. */
-  default void woke(long nanos) {}
-
-  /**
-   * A session could not be read: when it was called, or due.
-   *
-   * @param code why, such as {@code damaged}; not for an outage of the store, which passes
-   */
-  default void unreadable(String code) {}
-
-  /**
-   * A client's request got its response.
-   *
-   * @param method the name in the protocol, or {@code unknown}
-   * @param outcome {@code ok}, {@code refused} or {@code failed}
-   */
-  default void requested(String method, String outcome, long nanos) {}
-
-  /** A server refused a request, or closed a connection without answering. */
-  default void refused(Refusal reason) {}
-
-  /**
-   * A model replied to an agent, and its reply is journaled.
-   *
-   * @param usage what the reply cost; without a price its cost is zero
-   */
-  default void modelReplied(String agent, String model, Usage usage) {}
+  default void measured(Meter meter, double value, List<String> tags) {}
 
   /**
    * A host or a server has started, or a host joins a cluster. The gauges are readable until it
    * closes.
    */
-  default void opened(Gauged gauges) {}
+  default void opened(List<Gauge> gauges) {}
 
-  /** It has closed, left the cluster, or was stopped. */
-  default void closed(Gauged gauges) {}
+  /** It has closed, left the cluster, or was stopped; its gauges are those it opened with. */
+  default void closed(List<Gauge> gauges) {}
 
-  /** What has gauges. */
-  sealed interface Gauged permits Gauges, ClusterGauges, ServerGauges {}
-
-  /** The gauges of a host. */
-  non-sealed interface Gauges extends Gauged {
-    /** Sessions in memory. */
-    int awake();
-
-    /** Sessions that are reading their journals. */
-    int waking();
-
-    /** Calls in flight; a call that another host has sent is counted there alone. */
-    int callsInFlight();
-
-    /** Sessions whose timers are due soon. */
-    int due();
-
-    /** Schedules that start runs. */
-    int schedules();
-
-    /** How long the session whose timer is overdue longest should have been woken by now. */
-    Duration timerLag();
-
-    /** How long sessions with unfinished work have waited since the host took them over. */
-    Duration resumeLag();
-
-    /** The connection pools of the host's store. */
-    List<StorePool> pools();
-  }
-
-  /** What a host sees of its cluster. */
-  non-sealed interface ClusterGauges extends Gauged {
-    /** Members that can be reached, this host included. */
-    int up();
-
-    /** Members that this host, or another one, cannot reach. */
-    int unreachable();
-
-    /** Shards that this host holds. */
-    int shards();
-
-    /** The time since the database renewed this host's heartbeat and the lease of its cluster. */
-    Duration heartbeat();
-
-    /** Calls that were sent to another host again, as it had not confirmed them in time. */
-    long resends();
-
-    /** Writes that the store refused, as this host did not hold their shard. */
-    long refusals();
-  }
-
-  /** The host has taken a shard in the store. */
-  default void shardAcquired(long nanos) {}
-
-  /** The host has handed a shard over, whose sessions have stopped. */
-  default void shardHandedOver(long nanos) {}
-
-  /** Another host has replied to a call that was sent to it, or confirmed it if it takes longer. */
-  default void forwarded(long nanos) {}
-
-  /** The gauges of a server over HTTP. */
-  non-sealed interface ServerGauges extends Gauged {
-    /** Open connections. */
-    int connections();
-
-    /** Open event streams of threads, and of changes. */
-    int streams();
-  }
+  /**
+   * A meter that is read.
+   *
+   * @param tags the values of its tags, in their order
+   */
+  record Gauge(Meter meter, List<String> tags, DoubleSupplier value) {}
 
   /** Why a server refused a request or closed a connection. */
   enum Refusal {
@@ -173,7 +74,7 @@ public interface Telemetry {
 
   /** What became of an occurrence of a schedule. */
   enum Start {
-    /** Its run began; {@link Telemetry#changed} says what becomes of it. */
+    /** Its run began; {@link Meter#RUNS} says what becomes of it. */
     STARTED,
     /** Its run did not begin, or failed at once. */
     FAILED,

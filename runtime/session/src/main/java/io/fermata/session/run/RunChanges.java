@@ -2,11 +2,11 @@ package io.fermata.session.run;
 
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.RunChange;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /** Reports the changes of runs to telemetry. */
 final class RunChanges {
@@ -36,7 +36,7 @@ final class RunChanges {
     for (Event event : events.subList(first, events.size())) {
       RunChange change = CHANGES.get(event.getClass());
       if (change != null && !holds(event)) {
-        telemetry.changed(flow, change, code(event));
+        telemetry.measured(Meter.RUNS, 1, List.of(flow, Meter.tag(change), code(event)));
       }
     }
   }
@@ -46,10 +46,11 @@ final class RunChanges {
     return event instanceof Event.Stopped stopped && stopped.code() == ErrorCode.BRANCH_CANCELLED;
   }
 
-  private static @Nullable ErrorCode code(Event event) {
+  /** Why it stopped or failed. */
+  private static String code(Event event) {
     if (event instanceof Event.Stopped stopped) {
-      return stopped.code();
+      return stopped.code().wireName();
     }
-    return event instanceof Event.Failed failed ? failed.code() : null;
+    return event instanceof Event.Failed failed ? failed.code().wireName() : Meter.NO_CODE;
   }
 }

@@ -31,6 +31,7 @@ import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -390,7 +391,15 @@ public final class ThreadPort
   }
 
   private void modelReplied(ThreadState asking, String model, Usage usage) {
-    host.telemetry().modelReplied(asking.agent(), model, usage);
+    String agent = asking.agent();
+    tokens(agent, model, "input", usage.inputTokens() - usage.cachedTokens());
+    tokens(agent, model, "cached", usage.cachedTokens());
+    tokens(agent, model, "output", usage.outputTokens());
+    host.telemetry().measured(Meter.COST, usage.cost().doubleValue(), List.of(agent, model));
+  }
+
+  private void tokens(String agent, String model, String kind, long count) {
+    host.telemetry().measured(Meter.TOKENS, (double) count, List.of(agent, model, kind));
   }
 
   // --- effects --------------------------------------------------------------------------------

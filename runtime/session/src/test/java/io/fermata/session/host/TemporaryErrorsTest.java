@@ -12,6 +12,7 @@ import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
 import io.fermata.session.key.HostError;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
@@ -128,13 +129,14 @@ class TemporaryErrorsTest {
             started,
             ToolReply.refused(HostError.TOO_MANY_RUNS));
     List<ToolCall> calls = new CopyOnWriteArrayList<>();
-    List<Telemetry.Start> outcomes = new CopyOnWriteArrayList<>();
+    List<String> outcomes = new CopyOnWriteArrayList<>();
     Telemetry telemetry =
         new Telemetry() {
           @Override
-          public void scheduled(String schedule, Start outcome) {
-            assertThat(schedule).isEqualTo("often");
-            outcomes.add(outcome);
+          public void measured(Meter meter, double value, List<String> tags) {
+            assertThat(meter).isEqualTo(Meter.STARTS);
+            assertThat(tags).startsWith("often");
+            outcomes.add(tags.get(1));
           }
         };
     Schedule often = Schedule.of("often", "report").every(Duration.ofSeconds(1)).intent("report");
@@ -161,11 +163,6 @@ class TemporaryErrorsTest {
     }
     assertThat(calls.subList(0, 3)).extracting(ToolCall::meta).containsOnly(calls.get(0).meta());
     assertThat(calls.get(3).meta()).isNotEqualTo(calls.get(0).meta());
-    assertThat(outcomes)
-        .startsWith(
-            Telemetry.Start.DELAYED,
-            Telemetry.Start.DELAYED,
-            Telemetry.Start.STARTED,
-            Telemetry.Start.FAILED);
+    assertThat(outcomes).startsWith("delayed", "delayed", "started", "failed");
   }
 }

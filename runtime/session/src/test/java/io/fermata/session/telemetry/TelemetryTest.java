@@ -10,13 +10,11 @@ import io.fermata.agent.Compaction;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.model.Model;
-import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
 import io.fermata.flow.ForEach;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StepException;
-import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
@@ -27,6 +25,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
+import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -56,7 +55,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -236,8 +234,10 @@ class TelemetryTest {
     Telemetry naming =
         new Telemetry() {
           @Override
-          public void modelReplied(String agent, String model, Usage usage) {
-            replied.add(agent);
+          public void measured(Meter meter, double value, List<String> tags) {
+            if (meter == Meter.COST) {
+              replied.add(tags.get(0));
+            }
           }
 
           @Override
@@ -269,8 +269,10 @@ class TelemetryTest {
     Telemetry counting =
         new Telemetry() {
           @Override
-          public void modelReplied(String agent, String model, Usage usage) {
-            replied.add(agent);
+          public void measured(Meter meter, double value, List<String> tags) {
+            if (meter == Meter.COST) {
+              replied.add(tags.get(0));
+            }
           }
         };
     try (Fermata host =
@@ -286,12 +288,14 @@ class TelemetryTest {
     Agent desk =
         Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Good morning.")))
             .compaction(Compaction.by(ScriptedModels.saying("They greeted."), 2, 1));
-    List<Usage> replied = new CopyOnWriteArrayList<>();
+    List<String> replied = new CopyOnWriteArrayList<>();
     Telemetry counting =
         new Telemetry() {
           @Override
-          public void modelReplied(String agent, String model, Usage usage) {
-            replied.add(usage);
+          public void measured(Meter meter, double value, List<String> tags) {
+            if (meter == Meter.COST) {
+              replied.add(tags.get(0));
+            }
           }
         };
     try (Fermata host =
@@ -669,17 +673,12 @@ class TelemetryTest {
           }
 
           @Override
-          public void changed(String flow, RunChange change, @Nullable ErrorCode code) {
-            throw new IllegalStateException("changed");
+          public void measured(Meter meter, double value, List<String> tags) {
+            throw new IllegalStateException("measured");
           }
 
           @Override
-          public void appended(int records, long nanos) {
-            throw new IllegalStateException("appended");
-          }
-
-          @Override
-          public void opened(Gauged gauges) {
+          public void opened(List<Gauge> gauges) {
             throw new IllegalStateException("opened");
           }
         };
