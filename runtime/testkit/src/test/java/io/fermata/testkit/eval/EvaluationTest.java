@@ -450,20 +450,15 @@ class EvaluationTest {
         List.of(
             RequestedCall.of("1", "find_order", "{\"order\":\"B-1\"}"),
             RequestedCall.of("1", "find_order", "{\"order\":\"B-2\"}"));
+    ThreadEvent created =
+        new ThreadEvent.Created("desk.1", "desk", "ann", Set.of(), Map.of(), null, 10, 0);
     List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
+    entries.add(
+        new JournalEntry<>(
+            1, 0, "call", null, List.of(created, new ThreadEvent.Woke("desk.1/1", 0))));
     for (RequestedCall call : calls) {
-      String step = "s" + entries.size();
-      Message asks = Message.assistant("").withToolCalls(List.of(call));
-      Message found =
-          Message.result(call, Side.A, "Found " + call.function().arguments(), false, List.of());
-      ThreadEvent asked =
-          new ThreadEvent.StepEnded(
-              "",
-              asks,
-              List.of(call),
-              new ThreadEvent.StepLog(step, "m", "stop", Usage.ZERO, List.of(), 0, 0, null, null));
-      ThreadEvent ended = new ThreadEvent.CallEnded(step + ".0", found, null, 0);
-      entries.add(new JournalEntry<>(entries.size() + 1, 0, "effect", null, List.of(asked, ended)));
+      entries.add(
+          new JournalEntry<>(entries.size() + 1, 0, "effect", null, step(call, entries.size())));
     }
     ThreadJournal journal = new ThreadJournal("desk", "desk.1", entries);
 
@@ -471,13 +466,33 @@ class EvaluationTest {
         .extracting(EvalCall::result)
         .containsExactly("Found {\"order\":\"B-1\"}", "Found {\"order\":\"B-2\"}");
     SourceResult.Work first =
-        RecordedResults.of(journal, 2)
+        RecordedResults.of(journal, journal.upTo(2).events().size())
             .next(
                 Tool.of("find_order", "Finds.", Order.class, (flow, args) -> "none"),
                 Json.object().put("order", "B-1"));
     assertThat(first)
         .extracting(work -> Objects.requireNonNull(work.returned()).text())
         .isEqualTo("Found {\"order\":\"B-1\"}");
+  }
+
+  private static List<ThreadEvent> step(RequestedCall call, int step) {
+    String id = "s" + step;
+    String key = id + ".0";
+    Message asks =
+        Message.assistant("").withToolCalls(List.of(call)).placed("m" + step, 0, 0, null);
+    Message found =
+        Message.result(call, Side.A, "Found " + call.function().arguments(), false, List.of())
+            .placed("r" + step, 0, 0, null);
+    return List.of(
+        new ThreadEvent.StepBegan("", Side.A, "support", step, 1, asks.id(), 0),
+        new ThreadEvent.StepEnded(
+            "",
+            asks,
+            List.of(call),
+            new ThreadEvent.StepLog(id, "m", "stop", Usage.ZERO, List.of(), 0, 0, null, null)),
+        new ThreadEvent.CallBegan(key, 1, 0),
+        new ThreadEvent.CallEnded(key, found, null, 0),
+        new ThreadEvent.FrameClosed(""));
   }
 
   private record Search(String order, @Nullable String note) {}
