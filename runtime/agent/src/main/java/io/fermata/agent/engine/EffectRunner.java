@@ -342,7 +342,7 @@ final class EffectRunner {
     ToolCalls calling = new ToolCalls(recorder(site, call, effect.attempt()), frame, call);
     if (offered == null) {
       return CompletableFuture.completedFuture(
-          calling.ended(ToolResult.error("unknown_tool", "The tool is no longer there")));
+          calling.returned(ToolResult.error("unknown_tool", "The tool is no longer there")));
     }
     SourceResult.Work known =
         offered instanceof Tool || offered instanceof FlowTool || offered instanceof SubAgent

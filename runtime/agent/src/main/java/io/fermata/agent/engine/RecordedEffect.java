@@ -240,7 +240,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       return SUB_PROMPT_FAILED.equals(result.code()) ? result.text() : null;
     }
     return next instanceof ThreadEvent.CallEnded ended && SUB_PROMPT_FAILED.equals(ended.code())
-        ? OriginalResults.of(ended.call(), ended.message(), ended.code(), List.of()).text()
+        ? error(ended).text()
         : null;
   }
 
@@ -280,10 +280,11 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
     }
     List<ThreadEvent.Change> before = before();
     if (event instanceof ThreadEvent.CallEnded ended) {
-      Message message = ended.message();
-      return message.failed() && before.stream().noneMatch(this::returned)
-          ? threw(message, ended.code(), before)
-          : List.of(worked(effect.id(), message, ended.code(), before));
+      boolean threw = ended.message().failed() && before.stream().noneMatch(this::returned);
+      return List.of(
+          threw
+              ? new Result(failure(error(ended)))
+              : worked(effect.id(), ended.message(), ended.code(), before));
     }
     return List.of(worked(effect.id(), null, null, before));
   }
@@ -293,12 +294,9 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
         && returned.call().equals(effect.id());
   }
 
-  /** The work threw, so its hooks did not run; or the call was refused before any work. */
-  private List<Ending> threw(
-      Message message, @Nullable String code, List<ThreadEvent.Change> before) {
-    return List.of(
-        new Result(failure(OriginalResults.of(effect.id(), message, code, List.of()))),
-        worked(effect.id(), null, null, before));
+  /** What a call came to that threw, so that no hook saw it. */
+  private static ToolResult error(ThreadEvent.CallEnded ended) {
+    return OriginalResults.of(ended.call(), ended.message(), ended.code(), List.of());
   }
 
   private static Outside.FlowOutcome waiting(ThreadEvent.CallWaits waits) {

@@ -246,13 +246,13 @@ public final class ToolCalls {
     List<ChildThread> mine = of(relation, flow.children());
     String child = reference(relation, arguments, mine);
     if (child != null && mine.stream().noneMatch(c -> c.threadId().equals(child))) {
-      return ended(
+      return returned(
           ToolResult.error(
               "unknown_reference",
               "There is no " + relation.name() + " with the reference " + child));
     }
     if (child == null && relation.maxInstances() > 0 && mine.size() >= relation.maxInstances()) {
-      return ended(
+      return returned(
           ToolResult.error(
               "too_many_instances",
               "There are already %s of %s; pass the reference of one of them: %s"
@@ -262,7 +262,7 @@ public final class ToolCalls {
                       mine.stream().map(ChildThread::threadId).toList())));
     }
     if (child == null && flow.children().size() >= Bounds.CHILDREN) {
-      return ended(
+      return returned(
           ToolResult.error(
               "too_many_children",
               "The thread has created %s others and cannot create more; pass the reference of one of them"
@@ -270,7 +270,7 @@ public final class ToolCalls {
     }
     ThreadEvent.Created self = recorder.state().begun();
     if (child == null && self.depth() >= Bounds.DEPTH) {
-      return ended(
+      return returned(
           ToolResult.error(
               "too_deep",
               "Agents put each other to work at most %s levels deep".formatted(Bounds.DEPTH)));
@@ -296,14 +296,14 @@ public final class ToolCalls {
     }
     return relation.blocking()
         ? new ThreadInput.Delegated(threadId, recorder.changes())
-        : ended(ToolResult.success("Reference: " + threadId));
+        : returned(ToolResult.success("Reference: " + threadId));
   }
 
   /**
    * Completes the call with what its work returned, which is kept if the outcome does not determine
    * it. An error never does: a call whose work threw ends alike.
    */
-  private ThreadInput.Result returned(ToolResult result) {
+  ThreadInput.Result returned(ToolResult result) {
     int worked = recorder.count();
     ThreadInput.Called ended = ended(result);
     if (began == 0

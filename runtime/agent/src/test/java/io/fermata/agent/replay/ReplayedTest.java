@@ -11,6 +11,7 @@ import io.fermata.agent.Hook;
 import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
+import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
@@ -281,6 +282,32 @@ class ReplayedTest {
     ThreadReplay.of(List.of(desk(new Scripted(), patient)), journal).requireSame();
     assertThat(journal.narrative(List.of(desk(new Scripted(), strict))))
         .contains("the call s1.0 returned the error \"no such order\"");
+  }
+
+  @Test
+  void aRefusalToDelegateIsDecidedAgainWithItsHooks() {
+    Hook started =
+        Hook.toolCallStarted(
+            "count",
+            (flow, call, arguments) -> flow.storage().put("started", arguments.path("reference")));
+    Hook words =
+        Hook.afterToolCallFailure(
+            "words", (flow, call, result) -> result.withText("Sorry: " + result.text()));
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", new Scripted().model()));
+    Scripted model =
+        new Scripted().call("worker", Map.of("message", "dig", "reference", "w7")).say("Sorry.");
+    Agent agent =
+        Agent.aiHuman(
+                "desk", Prompt.of("talk", model.model()).tools(SubAgent.of("worker", "Works")))
+            .hooks(started, words);
+    ThreadJournal journal = journal(Conversation.with(agent, worker).say("Dig"));
+
+    ThreadReplay.of(List.of(agent, worker), journal).requireSame();
+    assertThat(journal.messages())
+        .extracting(Message::content)
+        .contains("Failed to execute tool: Sorry: There is no worker with the reference w7");
+    assertThat(journal.narrative(List.of(agent, worker)))
+        .contains("the call s1.0 returned the error \"There is no worker with the reference w7\"");
   }
 
   private static Scripted lookingUp() {

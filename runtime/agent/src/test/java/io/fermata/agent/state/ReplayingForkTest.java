@@ -190,6 +190,30 @@ class ReplayingForkTest {
   }
 
   @Test
+  void whatHooksMadeOfTheReferenceOfASubAgentIsMadeOnce() {
+    Agent worker = Agent.aiHuman("worker", Prompt.of("work", Scripted.saying().model()));
+    Agent agent =
+        desk("Help.", SubAgent.of("worker", "Works"))
+            .hooks(
+                Hook.toolCallStarted(
+                    "count",
+                    (flow, call, arguments) -> flow.injectMessage(Message.assistant("Begins."))),
+                Hook.afterToolCallSuccess(
+                    "quote", (flow, call, result) -> result.withText("Quote: " + result.text())));
+    model.call("worker", Map.of("message", "dig")).say("Begun.");
+    Conversation source = Conversation.with(agent, worker).say("Go");
+    int asked = model.requests().size();
+
+    Conversation fork = source.replaying(2).run();
+
+    assertThat(source.lines()).contains("worker: Quote: Reference: child-s1.0");
+    assertThat(fork.lines()).isEqualTo(source.lines());
+    assertThat(model.requests()).hasSize(asked);
+    assertThat(fork.world().delegated).isEmpty();
+    fork.requireSame(agent, worker);
+  }
+
+  @Test
   void aCallThatWasEndedByAStopIsMade() {
     Agent agent = desk("Help.", tool("one"));
     model.call("one").say("Done.");
