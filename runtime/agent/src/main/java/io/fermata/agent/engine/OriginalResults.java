@@ -76,4 +76,27 @@ final class OriginalResults {
     }
     return size <= Bounds.TEXT;
   }
+
+  /** A result whose files have their data only where its end writes them. */
+  static ToolResult withoutData(ToolResult result) {
+    return with(
+        result,
+        result.attachments().stream()
+            .map(file -> new Attachment(file.name(), file.mimeType(), new byte[0]))
+            .toList());
+  }
+
+  /** The same with the data of its files, from the changes before its end. */
+  static ToolResult withData(ToolResult result, String call, List<ThreadEvent.Change> before) {
+    List<Attachment> files = new ArrayList<>();
+    for (Attachment file : result.attachments()) {
+      List<Attachment> written = written(folder(call) + file.name(), call, before);
+      files.addAll(file.data().length > 0 || written.isEmpty() ? List.of(file) : written);
+    }
+    return with(result, files);
+  }
+
+  private static ToolResult with(ToolResult result, List<Attachment> files) {
+    return new ToolResult(result.failed(), result.text(), result.code(), result.data(), files);
+  }
 }

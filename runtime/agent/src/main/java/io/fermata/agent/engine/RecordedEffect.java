@@ -56,8 +56,12 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
     }
   }
 
-  /** What outside returned is not in the journal. */
-  record Unknown() implements Ending {}
+  /**
+   * What outside returned is not in the journal.
+   *
+   * @param work the changes that the work of the call made
+   */
+  record Unknown(List<ThreadEvent.Change> work) implements Ending {}
 
   /** Null if no event is about the effect. */
   static @Nullable RecordedEffect of(
@@ -328,7 +332,10 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
       } else if (before.get(i) instanceof ThreadEvent.ToolReturned original
           && original.call().equals(call)) {
         List<ThreadEvent.Change> work = before.subList(i - original.changes(), i);
-        return original.result() == null ? new Unknown() : made(work, original.result(), child);
+        ToolResult kept = original.result();
+        return kept == null
+            ? new Unknown(List.copyOf(work))
+            : made(work, OriginalResults.withData(kept, call, before), child);
       }
     }
     if (message == null) {

@@ -52,7 +52,8 @@ public final class SourceJournal {
 
   /**
    * All that happened, for a thread that asks nobody and waits for nothing: also what calls came to
-   * after their steps, or were ended with from outside.
+   * after their steps, or were ended with from outside. What was too large to be kept beside what
+   * hooks made of it is as they made it.
    *
    * @param journal the events of each entry
    */
@@ -158,6 +159,11 @@ public final class SourceJournal {
         RecordedEffect.worked(call.call(), call.message(), call.code(), before);
     if (ending instanceof RecordedEffect.Made made && made.given().returned() != null) {
       worked(call.call(), made.given().work(), made.given().returned());
+    } else if (whole && ending instanceof RecordedEffect.Unknown unknown) {
+      worked(
+          call.call(),
+          unknown.work(),
+          OriginalResults.of(call.call(), call.message(), call.code(), before));
     }
   }
 

@@ -306,15 +306,16 @@ public final class ToolCalls {
   ThreadInput.Result returned(ToolResult result) {
     int worked = recorder.count();
     ThreadInput.Called ended = ended(result);
-    if (began == 0
-        && !result.failed()
-        && OriginalResults.determines(ended, call.key(), worked, result)) {
+    boolean determined =
+        began == 0 && OriginalResults.determines(ended, call.key(), worked, result);
+    if (determined && !result.failed()) {
       return ended;
     }
-    recorder.insert(
-        worked,
-        new ThreadEvent.ToolReturned(
-            call.key(), worked - began, OriginalResults.small(result) ? result : null));
+    ToolResult kept =
+        OriginalResults.small(result)
+            ? result
+            : determined ? OriginalResults.withoutData(result) : null;
+    recorder.insert(worked, new ThreadEvent.ToolReturned(call.key(), worked - began, kept));
     return ended.message() == null
         ? new ThreadInput.Called(null, null, recorder.changes(), List.of())
         : new ThreadInput.Called(

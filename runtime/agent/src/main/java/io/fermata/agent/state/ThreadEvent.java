@@ -487,7 +487,8 @@ public sealed interface ThreadEvent {
    * or where it is an error: without it, a call that failed threw.
    *
    * @param changes how many of the changes just before are those of the work, not of hooks
-   * @param result null if it is too large to be kept twice
+   * @param result null if it is too large to be kept twice; without the data of its files if the
+   *     entry has that anyway
    */
   record ToolReturned(String call, int changes, @Nullable ToolResult result) implements Change {}
 }

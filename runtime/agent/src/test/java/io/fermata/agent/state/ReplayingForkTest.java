@@ -19,9 +19,12 @@ import io.fermata.agent.Scripted;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.World;
+import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -211,6 +214,39 @@ class ReplayingForkTest {
     assertThat(model.requests()).hasSize(asked);
     assertThat(fork.world().delegated).isEmpty();
     fork.requireSame(agent, worker);
+  }
+
+  @Test
+  void anErrorWithLargeFilesIsTakenAsItWas() {
+    Tool scan =
+        Tool.of(
+            "scan",
+            "Scans",
+            (flow, args) -> {
+              ran.add("scan");
+              byte[] pages = "page ".repeat(60_000).getBytes(StandardCharsets.UTF_8);
+              return ToolResult.error("blurred", "The scan is blurred.")
+                  .attach(
+                      new Attachment("scan.txt", "text/plain", pages),
+                      new Attachment("empty.txt", "text/plain", new byte[0]));
+            });
+    Agent agent = desk("Help.", scan);
+    model.call("scan").say("Scan it again.");
+    Conversation source = Conversation.with(agent).say("Go");
+    ran.clear();
+
+    Conversation fork = source.replaying(2).run();
+
+    assertThat(ran).isEmpty();
+    assertThat(fork.lines()).isEqualTo(source.lines());
+    assertThat(fork.events(ThreadEvent.FileWritten.class))
+        .extracting(ThreadEvent.FileWritten::path, file -> file.data().length)
+        .containsExactly(
+            Assertions.tuple("/attachments/s1.0/scan.txt", 300_000),
+            Assertions.tuple("/attachments/s1.0/empty.txt", 0));
+    assertThat(fork.events(ThreadEvent.ToolReturned.class))
+        .isEqualTo(source.events(ThreadEvent.ToolReturned.class));
+    fork.requireSame(agent);
   }
 
   @Test

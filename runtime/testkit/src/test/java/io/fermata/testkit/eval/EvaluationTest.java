@@ -563,6 +563,49 @@ class EvaluationTest {
   }
 
   @Test
+  void aRecordedResultThatWasTooLargeForAnyMessageIsReturnedAsItsMessageHasIt() throws Exception {
+    Tool all =
+        Tool.of(
+            "all_orders",
+            "Lists all orders.",
+            (flow, args) -> {
+              performed.incrementAndGet();
+              flow.storage().put("listed", true);
+              return "B-1 ".repeat(75_000);
+            });
+    Model lists =
+        ScriptedModel.script()
+            .when(lastIsResultOf("all_orders"))
+            .say("They are many.")
+            .otherwise()
+            .call("all_orders", Map.of())
+            .model("lists");
+    Agent agent = Agent.aiHuman("desk", Prompt.of("support", lists).tools(all));
+    Path listed = recorded("all.jsonl", agent, null, List.of("Which orders are there?"));
+    List<String> said =
+        ExportedJournal.read(listed).thread().messages().stream()
+            .map(message -> String.valueOf(message.content()))
+            .toList();
+
+    EvalReport report =
+        Evaluation.of(agent)
+            .cases(EvalCase.recorded(listed))
+            .judge(
+                "the same conversation",
+                run ->
+                    said.equals(
+                        run.messages().stream()
+                            .map(message -> String.valueOf(message.content()))
+                            .toList()))
+            .judge(
+                "what the call stored", run -> run.state().stored().storage().containsKey("listed"))
+            .run();
+
+    assertThat(report.passRate()).as(report.table()).isEqualTo(1);
+    assertThat(performed).hasValue(0);
+  }
+
+  @Test
   void aRecordedCallThatIsMadeMoreOftenAddsItsMessagesAndCallsEachTime() throws Exception {
     Turn once = Turn.call("search", Map.of("order", "B-1"));
     Path searched =
