@@ -33,7 +33,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -87,9 +86,12 @@ final class RecordingFlowState implements FlowState {
     recorder.write(change, hookCall);
   }
 
-  /** Makes the changes of another call, whose hooks have run. */
-  void repeat(List<ThreadEvent.Change> changes) {
-    Map<String, String> ids = new HashMap<>();
+  /**
+   * Makes the changes of another call, whose hooks have run.
+   *
+   * @param ids what was added before, by the ids that it has in the other thread
+   */
+  void repeat(List<ThreadEvent.Change> changes, Map<String, String> ids) {
     for (ThreadEvent.Change each : changes) {
       if (each instanceof ThreadEvent.Said e) {
         RecordingFlowState at = e.frame().equals(StepFrame.TOP) ? root() : this;

@@ -67,12 +67,15 @@ public final class SourceJournal {
   /**
    * Does to a thread what a call did to another one. What it added gets ids of its own, as it may
    * be added more than once; sub-agents are left out, as they report to the other thread.
+   *
+   * @param ids those ids, by the ones in the other thread: a later call may change what this one
+   *     adds, the latest of it if it is added more than once
    */
-  public static void repeat(SourceResult.Work work, FlowState flow) {
+  public static void repeat(SourceResult.Work work, FlowState flow, Map<String, String> ids) {
     if (!(flow instanceof RecordingFlowState recording)) {
       throw new IllegalArgumentException("This is not the state of a call: " + flow);
     }
-    recording.repeat(work.changes());
+    recording.repeat(work.changes(), ids);
   }
 
   // --- what an effect is to do ------------------------------------------------------------------

@@ -2,6 +2,7 @@ package io.fermata.testkit.eval;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.Offered;
 import io.fermata.agent.engine.SourceJournal;
 import io.fermata.agent.message.RequestedCall;
@@ -15,6 +16,7 @@ import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +26,9 @@ import org.jspecify.annotations.Nullable;
 final class RecordedResults {
   private final List<Ended> rest;
   private final List<Ended> used;
+
+  /** What the trial has of what the recording's calls added. */
+  private final Map<String, String> ids = new ConcurrentHashMap<>();
 
   /** A call that has ended. */
   private record Ended(RequestedCall call, SourceResult.Work work) {
@@ -76,6 +81,11 @@ final class RecordedResults {
       }
     }
     return ended;
+  }
+
+  /** Does to the trial what a call did to the recorded thread. */
+  void repeat(SourceResult.Work work, FlowState flow) {
+    SourceJournal.repeat(work, flow, ids);
   }
 
   /** What a call does and returns next; null if the recording has no such call. */

@@ -9,7 +9,6 @@ import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.SubPrompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.ToolHandler;
-import io.fermata.agent.engine.SourceJournal;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.state.SourceResult;
 import io.fermata.flow.json.Json;
@@ -68,10 +67,12 @@ final class ToolAnswers {
 
   private @Nullable Object answer(Offered tool, FlowState flow, ObjectNode arguments)
       throws Exception {
-    SourceResult.Work known = recorded == null ? null : recorded.next(tool, arguments);
-    if (known != null) {
-      SourceJournal.repeat(known, flow);
-      return known.returned();
+    if (recorded != null) {
+      SourceResult.Work known = recorded.next(tool, arguments);
+      if (known != null) {
+        recorded.repeat(known, flow);
+        return known.returned();
+      }
     }
     ToolHandler<ObjectNode> handler = handlers.get(tool.name());
     if (handler != null) {

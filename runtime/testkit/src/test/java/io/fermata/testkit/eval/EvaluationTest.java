@@ -26,6 +26,7 @@ import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.MessageUpdate;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
@@ -624,6 +625,73 @@ class EvaluationTest {
                             .distinct()
                             .count()
                         == 2)
+            .run();
+
+    assertThat(report.passRate()).as(report.table()).isEqualTo(1);
+  }
+
+  /** A desk whose tools add something to the thread, and change it in a later call. */
+  private static Agent reminding(Model model) {
+    Tool remind =
+        Tool.of(
+            "remind",
+            "Reminds.",
+            (flow, args) -> {
+              flow.injectMessage(Message.assistant("I will remind you."));
+              flow.scheduleEffect("reminder", Map.of(), Duration.ofDays(1));
+              return "Planned.";
+            });
+    Tool cancel =
+        Tool.of(
+            "cancel_reminder",
+            "Does not remind.",
+            (flow, args) -> {
+              flow.scheduledEffects().forEach(each -> flow.removeScheduledEffect(each.id()));
+              flow.messageHistory().stream()
+                  .filter(message -> "I will remind you.".equals(message.content()))
+                  .forEach(
+                      message ->
+                          flow.updateMessage(message.id(), MessageUpdate.content("I will not.")));
+              return "Cancelled.";
+            });
+    Tool clock = Tool.of("clock", "Says the time.", (flow, args) -> "noon");
+    return Agent.aiHuman("desk", Prompt.of("support", model).tools(remind, cancel, clock))
+        .effects(ScheduledHandler.of("reminder", "Reminds.", (flow, args) -> {}));
+  }
+
+  private static Model reminds(Turn first) {
+    return ScriptedModel.script()
+        .when(request -> request.messages().toString().contains("Cancelled."))
+        .say("Done.")
+        .when(request -> request.messages().toString().contains("Planned."))
+        .call("cancel_reminder", Map.of())
+        .otherwise()
+        .answer(request -> first)
+        .model("reminds");
+  }
+
+  @Test
+  void aRecordedCallChangesWhatAnEarlierOneAddedToTheTrial() throws Exception {
+    Path cancelled =
+        recorded(
+            "cancelled.jsonl",
+            reminding(reminds(Turn.call("remind", Map.of()))),
+            null,
+            List.of("Remind me, and then do not."));
+
+    EvalReport report =
+        Evaluation.of(reminding(reminds(Turn.call("clock", Map.of()).andCall("remind", Map.of()))))
+            .cases(EvalCase.recorded(cancelled))
+            .handler("clock", (flow, args) -> "noon")
+            .judge("nothing is scheduled", run -> run.state().effects().isEmpty())
+            .judge(
+                "its message is changed",
+                run ->
+                    run.messages().stream()
+                        .map(Message::content)
+                        .filter(content -> content != null && content.startsWith("I will"))
+                        .toList()
+                        .equals(List.of("I will not.")))
             .run();
 
     assertThat(report.passRate()).as(report.table()).isEqualTo(1);
