@@ -116,30 +116,6 @@ class ThreadExpiryTest {
   }
 
   @Test
-  void aQuestionOfAFlowWhoseToolIsMissingKeepsAThreadUntilTheToolIsBack() {
-    FlowTool quote = CalledFlow.of("quote", "Quotes");
-    model.call("quote");
-    Conversation talk = talk(quote);
-    talk.world().flow = args -> new Outside.FlowOutcome.Asking(Json.object().put("field", "email"));
-    talk.say("Go").replace(desk().expireAfter(WEEK)).crash();
-
-    assertThat(expires(talk, WEEK.plusDays(1))).isFalse();
-    talk.replace(desk(quote).expireAfter(WEEK)).crash();
-    assertThat(expires(talk, MOMENT)).isTrue();
-    talk.perform(talk.ready().get(0));
-    assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
-  }
-
-  @Test
-  void anApprovalOfAMissingToolDoesNotKeepAThread() {
-    model.call("quote");
-    Conversation talk = talk(CalledFlow.of("quote", "Quotes").approval("May I?")).say("Go");
-
-    talk.replace(desk().expireAfter(WEEK)).crash();
-    assertThat(expires(talk, WEEK.plus(MOMENT))).isTrue();
-  }
-
-  @Test
   void scheduledWorkKeepsAThread() {
     Tool plans =
         Tool.of(

@@ -97,7 +97,6 @@ final class WantedEffects {
         || created == null
         || created.parent() != null
         || ahead(state) != null
-        || hasFlowOfMissingTool(state)
         || state.children().values().stream()
             .anyMatch(
                 child ->
@@ -107,17 +106,6 @@ final class WantedEffects {
     }
     long due = Math.max(created.at(), said(state)) + idle.toMillis();
     return new ThreadEffect(ThreadEffect.Kind.EXPIRE, "" + due, 1, due, Policy.DEFAULT);
-  }
-
-  /** Only a release that has the tool can withdraw the run of its flow. */
-  private boolean hasFlowOfMissingTool(ThreadState state) {
-    for (StepFrame frame : state.frames().values()) {
-      CallSite site = CallSite.of(agents, state, frame);
-      if (frame.calls().stream().anyMatch(call -> call.hasFlow() && site.lacks(call))) {
-        return true;
-      }
-    }
-    return false;
   }
 
   /** When somebody last said something, in milliseconds since 1970. */
