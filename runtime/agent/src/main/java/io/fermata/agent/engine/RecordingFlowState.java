@@ -94,7 +94,7 @@ final class RecordingFlowState implements FlowState {
   void repeat(List<ThreadEvent.Change> changes, Map<String, String> ids) {
     for (ThreadEvent.Change each : changes) {
       if (each instanceof ThreadEvent.Said e) {
-        RecordingFlowState at = e.frame().equals(StepFrame.TOP) ? root() : this;
+        RecordingFlowState at = repeated(e.frame());
         Message again = recorder.placed(at, e.message());
         ids.put(e.message().id(), again.id());
         String before = e.before();
@@ -108,7 +108,7 @@ final class RecordingFlowState implements FlowState {
         RequestedCall.Function wanted = e.call().function();
         RequestedCall again =
             RequestedCall.of(recorder.newId("q"), wanted.name(), wanted.arguments());
-        change(new ThreadEvent.Queued(StepFrame.TOP.equals(e.frame()) ? e.frame() : frame, again));
+        change(new ThreadEvent.Queued(repeated(e.frame()).frame, again));
       } else if (each instanceof ThreadEvent.Scheduled e) {
         String id = recorder.newId("e");
         ids.put(e.id(), id);
@@ -120,6 +120,11 @@ final class RecordingFlowState implements FlowState {
         change(each);
       }
     }
+  }
+
+  /** This state where another call changed the conversation itself, or the frame that it is in. */
+  private RecordingFlowState repeated(@Nullable String inFrame) {
+    return StepFrame.TOP.equals(inFrame) ? root() : this;
   }
 
   // --- identity --------------------------------------------------------------------------------
