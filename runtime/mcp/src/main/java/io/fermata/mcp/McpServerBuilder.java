@@ -684,9 +684,8 @@ public final class McpServerBuilder {
             new Gauge(
                 Meter.STREAMS, List.of(), () -> streams.count() + core.changeStreams.count()));
     telemetry().opened(gauges);
-    // An alert needs a counter before its first event.
     for (Refusal each : Refusal.values()) {
-      telemetry().measured(Meter.REFUSALS, 0, List.of(Meter.tag(each)));
+      Refusals.count(telemetry(), each, 0);
     }
     Runnable alone = core.peers.subscribe();
     return new McpServer(

@@ -1,7 +1,6 @@
 package io.fermata.mcp.http;
 
 import io.fermata.mcp.access.RateLimitedLog;
-import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.observe.Telemetry.Refusal;
 import java.util.ArrayList;
@@ -77,7 +76,7 @@ public final class Connections {
   /** Whether a connection may be used for other requests than those of operators. */
   boolean mayServe(OpenConnection connection) {
     if (connection.reserved() && !leavesReserve(connection)) {
-      telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(Refusal.NO_ROOM)));
+      Refusals.count(telemetry, Refusal.NO_ROOM, 1);
       log.warn(
           "A request of {} was refused with 503, as all connections are in use"
               + " (maxConnections {}, maxConnectionsPerAddress {})",
@@ -105,7 +104,7 @@ public final class Connections {
 
   /** A request did not arrive in time. */
   void late(OpenConnection connection) {
-    telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(Refusal.LATE)));
+    Refusals.count(telemetry, Refusal.LATE, 1);
     log.warn(
         "A connection of {} is closed, as its request did not arrive within {} (requestTimeout)",
         connection.address(),
@@ -161,7 +160,7 @@ public final class Connections {
   private void close(Evicted evicted) {
     OpenConnection spare = evicted.connection();
     spare.close();
-    telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(Refusal.REPLACED)));
+    Refusals.count(telemetry, Refusal.REPLACED, 1);
     log.warn(
         "A connection of {} without a call was closed for a new one: {}",
         spare.address(),

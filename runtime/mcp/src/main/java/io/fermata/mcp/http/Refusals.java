@@ -30,6 +30,15 @@ public final class Refusals {
   }
 
   /**
+   * Counts refusals.
+   *
+   * @param times 0 so that the counter is there, which an alert needs before its first event
+   */
+  public static void count(Telemetry telemetry, Refusal reason, int times) {
+    telemetry.measured(Meter.REFUSALS, times, List.of(Meter.tag(reason)));
+  }
+
+  /**
    * @param principal the caller; null if it is not known
    */
   void add(HttpServerRequest request, @Nullable String principal, RpcException refusal) {
@@ -45,7 +54,7 @@ public final class Refusals {
 
   private void add(
       HttpServerRequest request, @Nullable String principal, RpcException refusal, Refusal reason) {
-    telemetry.measured(Meter.REFUSALS, 1, List.of(Meter.tag(reason)));
+    count(telemetry, reason, 1);
     SocketAddress remote = request.remoteAddress();
     String address = remote == null ? "unknown" : remote.hostAddress();
     if (reason != Refusal.RATE) {
