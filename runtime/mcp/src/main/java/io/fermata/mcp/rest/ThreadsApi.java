@@ -452,11 +452,11 @@ public final class ThreadsApi extends JsonApi {
   private CompletionStage<Response> messages(ApiRequest request, String id) {
     Threads.View seen = request.thread();
     boolean silent = request.flag("silent");
-    Threads.MessageQuery query =
+    Threads.MessageQuery spoken =
         Threads.MessageQuery.latest(request.number("limit", 50, 1, PAGE))
             .before(request.query("before"))
-            .depth(request.number("depth", 0, 0, 64))
-            .showing(message -> silent || !message.silent());
+            .depth(request.number("depth", 0, 0, 64));
+    Threads.MessageQuery query = silent ? spoken.withSilent() : spoken;
     return threads
         .messages(request.principal(), id, seen == null ? query : query.asOf(seen))
         .thenApply(
