@@ -189,7 +189,7 @@ class KvFormatTest {
         .hasMessageContainingAll("order|77aa", "is damaged", "that of another journal", "backup");
   }
 
-  /** A checksum is no signature: whoever may write the store can compute it. */
+  /** A checksum is no signature: anybody who may write the store can compute it. */
   @Test
   void aForgedValueIsReadOrDamagedWhateverItClaims() throws IOException {
     byte[] journal = golden("journal");
