@@ -50,11 +50,6 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private @Nullable Unpublished<S, E> unpublished;
   private boolean recovered;
 
-  /**
-   * When the journal says that the session resumes; long ago if a snapshot replaced its entries.
-   */
-  private Entry.@Nullable Wake journaledWake = Entry.Wake.at(0L);
-
   private boolean resultsUnjournaled;
   private boolean working;
   private boolean resuming;
@@ -264,7 +259,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
     boolean attended = working || current != null;
     boolean runsAhead =
-        attended && !resultsUnjournaled && !hasPassed(journaledWake) && canRunAhead(fresh);
+        attended && !resultsUnjournaled && !hasPassed(state.wake()) && canRunAhead(fresh);
     Written<E> written =
         unjournaled.isEmpty() || runsAhead
             ? new Written<>(List.of(), null)
@@ -462,7 +457,6 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   /** The state of the program after an entry of the journal. */
   @SuppressWarnings("ReferenceEquality") // the very entry that is being written
   S after(Entry<E> entry, SessionState<S> before) {
-    journaledWake = entry.wake();
     if (!recovered && published != null && entry.seq() > published) {
       unpublished = replay(entry, before);
     }
@@ -546,9 +540,6 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     recovered = true;
     published = null;
     seq = last;
-    if (last == 0) {
-      journaledWake = null;
-    }
     ahead = state.program();
     working = port.works(ahead);
     port.recovered(state);
@@ -597,7 +588,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
    */
   EffectBuilder<Entry<E>, SessionState<S>> postpone(SessionState<S> state) {
     Program<S, I, E, F, R, W> program = port.program(ahead);
-    boolean due = recovered && idle() && isDue(journaledWake);
+    boolean due = recovered && idle() && isDue(state.wake());
     if (!due || program == null || port.lacks(ahead)) {
       return journal.none();
     }

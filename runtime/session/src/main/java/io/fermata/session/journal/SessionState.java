@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param earlierTasks the ends of its latest tasks; null for none
  * @param replaced the run that the start being handled has ended; null for none
  * @param changes what the run has changed in the thread that called it; null for nothing
+ * @param wake when it resumes by itself, as its last entry says; null for never
  * @param <S> the state of the program
  */
 public record SessionState<S>(
@@ -30,7 +31,8 @@ public record SessionState<S>(
     @Nullable Ended ended,
     @Nullable List<RunEnd.TaskEnd> earlierTasks,
     @Nullable Replaced replaced,
-    @Nullable List<JsonNode> changes)
+    @Nullable List<JsonNode> changes,
+    Entry.@Nullable Wake wake)
     implements Journaled {
 
   /** How many ended tasks a session remembers; every end of a run contains them. */
@@ -44,7 +46,7 @@ public record SessionState<S>(
   public record Ended(RunEnd end, @Nullable RunReply reply) {}
 
   public static <S> SessionState<S> of(S initial) {
-    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null, null, null);
+    return new SessionState<>(initial, null, CallLog.EMPTY, false, null, null, null, null, null);
   }
 
   /**
@@ -63,7 +65,8 @@ public record SessionState<S>(
           new Ended(end, entry.reply()),
           tasks(entry, end),
           end.status() == RunState.Status.ABANDONED ? Replaced.of(program) : null,
-          null);
+          null,
+          entry.wake());
     }
     boolean continues = ended == null && task;
     Entry.Owner starter = entry.origin().owner();
@@ -76,7 +79,8 @@ public record SessionState<S>(
         null,
         earlierTasks,
         entry.working() ? replaced : null,
-        changed(entry.events()));
+        changed(entry.events()),
+        entry.wake());
   }
 
   /** The state of a run's session after an entry of its journal. */

@@ -372,7 +372,8 @@ class EncryptedFieldsTest {
             new SessionState.Ended(end, null),
             null,
             null,
-            List.of(Json.object().put("key", "card").put("value", "Scard-one")));
+            List.of(Json.object().put("key", "card").put("value", "Scard-one")),
+            null);
     return List.of(step, state);
   }
 

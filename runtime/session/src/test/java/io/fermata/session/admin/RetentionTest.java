@@ -490,14 +490,23 @@ class RetentionTest {
 
   @Test
   void aThreadThatIsWokenAlthoughItIsNotDueWritesNothing() {
+    writesNothingWhenWokenEarly(Settings.DEFAULT);
+  }
+
+  @Test
+  void aThreadWhoseEntriesASnapshotReplacesWritesNothingEither() {
+    writesNothingWhenWokenEarly(Settings.DEFAULT.snapshotEvery(1));
+  }
+
+  private void writesNothingWhenWokenEarly(Settings settings) {
     Agent desk = Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Hi.")));
     Threads.NewThread wanted =
         new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
     String id;
-    try (Fermata host = builder(A_WEEK, order()).agent(desk).start()) {
+    try (Fermata host = builder(A_WEEK, order()).settings(settings).agent(desk).start()) {
       id = host.threads().create(wanted).toCompletableFuture().join().threadId();
     }
-    try (Fermata host = builder(A_WEEK, order()).agent(desk).start()) {
+    try (Fermata host = builder(A_WEEK, order()).settings(settings).agent(desk).start()) {
       int written = written(host, id);
       String entityId = Objects.requireNonNull(ThreadKey.of(id)).entityId();
       host.system().unsafeUpcast().tell(new SessionRegion.WakeUp(List.of(entityId)));
