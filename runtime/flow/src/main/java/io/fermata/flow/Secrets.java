@@ -21,6 +21,7 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -32,7 +33,8 @@ import java.util.function.Consumer;
  * The values of a run that must not leave the run, and how they are found in what does.
  *
  * <p>Texts and numbers of at least four characters are found also where they are part of a text, in
- * upper or lower case; shorter texts where they are the whole value.
+ * upper or lower case; shorter texts where they are the whole value. When a run has had more than a
+ * million characters of them, the eldest are no longer looked for.
  */
 public final class Secrets {
   /** What stands where a value was. */
@@ -41,7 +43,13 @@ public final class Secrets {
   private static final int SHORTEST_PART = 4;
   private static final String CUT = "…";
 
+  /** A search costs a multiple of the characters that it looks for. */
+  private static final int MOST_CHARACTERS = 1 << 20;
+
+  /** Eldest first. */
   private final Set<String> parts = new LinkedHashSet<>();
+
+  private int characters;
 
   /** The parts that were not looked for yet. */
   private final List<String> newParts = new ArrayList<>();
@@ -56,8 +64,28 @@ public final class Secrets {
 
   /** Notes a value, and those within it. */
   public void add(JsonNode value) {
+    makeRoom();
+    note(value);
+  }
+
+  /** Before values that come together, so that none of them goes. */
+  private void makeRoom() {
+    if (characters <= MOST_CHARACTERS) {
+      return;
+    }
+    Iterator<String> eldest = parts.iterator();
+    while (characters > MOST_CHARACTERS / 2) {
+      characters -= eldest.next().length();
+      eldest.remove();
+    }
+    searches.clear();
+    newParts.clear();
+    newParts.addAll(parts);
+  }
+
+  private void note(JsonNode value) {
     if (value.isContainerNode()) {
-      value.forEach(this::add);
+      value.forEach(this::note);
     } else if (value.isTextual() && !value.textValue().isBlank()) {
       text(value);
     } else if (value.isNumber()) {
@@ -89,12 +117,14 @@ public final class Secrets {
   private void part(String text) {
     if (text.length() >= SHORTEST_PART && parts.add(text)) {
       newParts.add(text);
+      characters += text.length();
     }
   }
 
   /** Notes what an event brings into secret fields. */
   public void learn(SecretFields fields, Event event) {
-    find(fields, event, this::add);
+    makeRoom();
+    find(fields, event, this::note);
   }
 
   /** Hands over what an event brings into secret fields. */
@@ -141,7 +171,8 @@ public final class Secrets {
   }
 
   public void writes(SecretFields fields, List<Write> writes) {
-    writes(fields, writes, this::add);
+    makeRoom();
+    writes(fields, writes, this::note);
   }
 
   private static void writes(SecretFields fields, List<Write> writes, Consumer<JsonNode> found) {
@@ -155,6 +186,7 @@ public final class Secrets {
 
   /** Notes what the secret fields hold, and held where the run can go back to. */
   public void learn(SecretFields fields, RunState state) {
+    makeRoom();
     Set<JsonNode> trees = Collections.newSetFromMap(new IdentityHashMap<>());
     for (Branch branch : state.branches().values()) {
       memory(fields, branch.memory(), trees);
@@ -164,13 +196,13 @@ public final class Secrets {
     state.undoing().forEach(undo -> tree(fields, undo.data(), trees));
     RunState.Fork fork = state.fork();
     if (fork != null) {
-      recorded(fields, fork.known().recorded(), this::add);
-      recorded(fields, fork.known().past(), this::add);
+      recorded(fields, fork.known().recorded(), this::note);
+      recorded(fields, fork.known().past(), this::note);
     }
     for (RunState.Signal signal : state.signals()) {
       JsonNode payload = signal.payload();
       if (payload != null) {
-        fields.findInSignal(signal.name(), payload, this::add);
+        fields.findInSignal(signal.name(), payload, this::note);
       }
     }
   }
@@ -178,17 +210,22 @@ public final class Secrets {
   /** Branches and checkpoints share their trees; each is looked through once. */
   private void tree(SecretFields fields, JsonNode tree, Set<JsonNode> trees) {
     if (trees.add(tree)) {
-      fields.find("", tree, this::add);
+      fields.find("", tree, this::note);
     }
   }
 
   private void memory(SecretFields fields, StateMemory memory, Set<JsonNode> trees) {
     tree(fields, memory.data(), trees);
-    memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::add));
+    memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::note));
   }
 
   public boolean isEmpty() {
     return parts.isEmpty() && shortTexts.isEmpty() && numbers.isEmpty();
+  }
+
+  /** How many characters are sought. */
+  public int size() {
+    return characters;
   }
 
   /** All that is known, as a list that {@link #add} takes. */

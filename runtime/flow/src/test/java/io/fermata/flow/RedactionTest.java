@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What a recorder behind a redaction never hears. */
@@ -259,6 +260,45 @@ class RedactionTest {
         coming.observations().forEach(redacted::onEvent);
       }
     }
+    assertThat(calls.observed(Event.Emitted.class)).hasSize(1);
+    silent(calls, SECRET);
+  }
+
+  @Test
+  void theEldestOfTooManyValuesAreNoLongerFollowedButThoseThatComeTogetherAre() {
+    Secrets secrets = new Secrets();
+    for (int i = 0; i < 15; i++) {
+      secrets.add(Json.tree(i + "x".repeat(100_000)));
+    }
+    assertThat(secrets.size()).isLessThan(2 << 20);
+    assertThat(secrets.in("14" + "x".repeat(100_000))).isTrue();
+    assertThat(secrets.in("0" + "x".repeat(90_000))).isFalse();
+    assertThat(secrets.known()).hasSizeLessThan(12);
+    List<String> together = IntStream.range(0, 12).mapToObj(i -> i + "y".repeat(100_000)).toList();
+    secrets.add(Json.tree(together));
+    assertThat(together).allMatch(secrets::in);
+  }
+
+  @Test
+  void whatWasForgottenForOtherRunsIsFollowedAgainWhenTheRunContinues() {
+    Calls calls = new Calls();
+    Recorder redacted = Redaction.of("a").over(calls.recorder);
+    Driver talk =
+        drive(ask(talk(), "a").act("tell", run -> run.emit("told", SECRET)), "ask_a", "tell");
+    talk.start();
+    talk.proceed("a", SECRET);
+    RunObserver recording = RunObserver.of(talk.program.flow(), "s", redacted);
+    int last = talk.entries.size() - 1;
+    talk.entries.subList(0, last).forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+    for (int i = 0; i < 24; i++) {
+      Driver other = drive(ask(talk(), "a"), "ask_a");
+      other.start();
+      other.proceed("a", i + "z".repeat(100_000));
+      RunObserver others = RunObserver.of(other.program.flow(), "s" + i, redacted);
+      other.entries.forEach(e -> others.record(e.seq(), e.at(), e.events()));
+    }
+    Driver.Entry end = talk.entries.get(last);
+    recording.record(end.seq(), end.at(), end.events());
     assertThat(calls.observed(Event.Emitted.class)).hasSize(1);
     silent(calls, SECRET);
   }

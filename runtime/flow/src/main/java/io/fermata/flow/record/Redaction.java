@@ -15,6 +15,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +41,9 @@ public final class Redaction {
   public static final String MARK = Secrets.MARK;
 
   private static final int MOST_RUNS = 10_000;
+
+  /** How many characters are looked for in all runs together. */
+  private static final long MOST_CHARACTERS = 2 << 20;
 
   private final Function<String, SecretFields> fields;
 
@@ -88,7 +92,11 @@ public final class Redaction {
   private static final class Redacted implements Recorder {
     private final Function<String, SecretFields> fields;
     private final Recorder recorder;
-    private final Map<RunKey, Secrets> runs = new LinkedHashMap<>();
+
+    /** The one that was used last comes last. */
+    private final Map<RunKey, Secrets> runs = new LinkedHashMap<>(16, 0.75f, true);
+
+    private long characters;
 
     /** The runs of whose state nothing was missed. */
     private final Set<RunKey> followed = new HashSet<>();
@@ -128,35 +136,33 @@ public final class Redaction {
       RunKey key = new RunKey(first.flow(), first.session(), state.runId());
       if (state.running() && followed.add(key)) {
         // What was known when a run began to be watched in the middle, or after a gap.
-        secrets(key).learn(own, state);
+        learn(key, known -> known.learn(own, state));
       }
       for (Event event : entry.events()) {
         if (event instanceof Event.Started started) {
           key = new RunKey(first.flow(), first.session(), started.runId());
         } else if (event instanceof Event.Migrated) {
           // What a field held comes under its new name.
-          secrets(key).learn(own, state.apply(entry.events()));
+          learn(key, known -> known.learn(own, state.apply(entry.events())));
         }
-        secrets(key).learn(own, event);
+        learn(key, known -> known.learn(own, event));
       }
     }
 
-    private Secrets secrets(Occurrence moment) {
-      return secrets(new RunKey(moment.flow(), moment.session(), moment.run()));
+    private void learn(RunKey key, Consumer<Secrets> learning) {
+      Secrets known = runs.computeIfAbsent(key, run -> new Secrets());
+      characters -= known.size();
+      learning.accept(known);
+      characters += known.size();
+      while (runs.size() > MOST_RUNS || (characters > MOST_CHARACTERS && runs.size() > 1)) {
+        forget(runs.keySet().iterator().next());
+      }
     }
 
-    private Secrets secrets(RunKey key) {
-      Secrets known = runs.get(key);
-      if (known == null) {
-        known = new Secrets();
-        runs.put(key, known);
-        if (runs.size() > MOST_RUNS) {
-          RunKey eldest = runs.keySet().iterator().next();
-          runs.remove(eldest);
-          followed.remove(eldest);
-        }
-      }
-      return known;
+    private void forget(RunKey run) {
+      Secrets known = runs.remove(run);
+      characters -= known == null ? 0 : known.size();
+      followed.remove(run);
     }
 
     @Override
@@ -167,7 +173,8 @@ public final class Redaction {
 
     private synchronized Observation masked(SecretFields own, Observation event) {
       Occurrence moment = event.moment();
-      Masking masking = new Masking(own, secrets(moment));
+      Secrets known = runs.get(new RunKey(moment.flow(), moment.session(), moment.run()));
+      Masking masking = new Masking(own, known == null ? new Secrets() : known);
       return new Observation(moment, new FactValues(masking, moment::field).in(event.fact()));
     }
   }
