@@ -86,7 +86,7 @@ public record Observation(Occurrence moment, Fact fact) {
     ACTION,
     /** A validator normalised an answer, took it back, or set what follows from it. */
     VALIDATOR,
-    /** A question was left open: its default, or nothing. */
+    /** A question was left open or put off: its default, or nothing. */
     PASSED,
     SIGNAL,
     /** Branches became one. */

@@ -296,6 +296,8 @@ final class ObservationFold {
         answer(e.place(), field, refusal, null, Map.of());
         write(e.place(), Source.VALIDATOR, new Write(Write.Verb.DELETE, field, null));
       }
+    } else if (event instanceof Event.Postponed e) {
+      changes(e.place(), Source.PASSED, e.place().branch(), "", Set.of());
     } else if (event instanceof Event.Signalled e) {
       add(null, new Observation.Signal(e.signal(), false, null, e.payload()));
     } else if (event instanceof Event.Received e) {

@@ -125,8 +125,32 @@ class RunObserverTest {
     all.add(collected());
     all.add(migrated());
     all.add(leftOpen());
+    all.add(putOff());
     all.add(forked());
     return all;
+  }
+
+  /** After its check has failed. */
+  private static Driver putOff() {
+    Driver run =
+        drive(
+            talk()
+                .ask(
+                    "ask",
+                    q ->
+                        q.question(
+                            "a",
+                            "a?",
+                            o ->
+                                o.validate(
+                                    (String a) -> {
+                                      throw new IllegalStateException("The service is down.");
+                                    }))),
+            "ask");
+    run.start();
+    run.proceed("a", "x");
+    run.call(new Input.Postpone(Set.of("a"), run.now++));
+    return run;
   }
 
   /** Its source has waited for an hour. */
@@ -376,6 +400,19 @@ class RunObserverTest {
         assertThat(filled(copy(observed(run)))).isEqualTo(filled(data));
       }
     }
+  }
+
+  @Test
+  void anAnswerThatIsPutOffAfterItsCheckFailedIsDeleted() {
+    Driver run = putOff();
+    Observed<Observation.Written> last =
+        observed(run).moments(Observation.Written.class).stream()
+            .reduce((one, next) -> next)
+            .orElseThrow();
+    assertThat(last.fact())
+        .isEqualTo(new Observation.Written(Source.PASSED, new Write(Write.Verb.DELETE, "a", null)));
+    assertThat(Trace.of(run.program.flow(), run.journal).why("a").text())
+        .isEqualTo("a has no value: nobody wrote it");
   }
 
   private static Map<String, JsonNode> filled(JsonNode data) {
