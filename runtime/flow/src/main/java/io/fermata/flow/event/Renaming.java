@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public record Renaming(Map<String, String> nodes, Map<String, String> fields) {
   private static final Set<String> NODES =
       names("place from to acknowledged undo target end checkpoint");
-  private static final Set<String> FIELDS = names("field path scope reads kept left");
+  private static final Set<String> FIELDS = names("field fields path scope reads kept left");
   private static final Set<String> BY_FIELD = names("values sets corrected input");
 
   /** What a field or a path beside it says the place of in the state. */

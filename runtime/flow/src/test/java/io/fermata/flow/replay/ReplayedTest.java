@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
+import io.fermata.flow.ForEach;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
@@ -23,6 +24,7 @@ import io.fermata.flow.schema.Describe;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -330,6 +332,52 @@ class ReplayedTest {
                 "ask_guest",
                 "to single (no rule) instead of to group (many)"))
         .noneMatch(change -> change.node().startsWith("confirm"));
+  }
+
+  record Kid(String name, Integer age) {}
+
+  record Team(List<String> people, @Computed List<String> lines) {}
+
+  /** What version 1 calls kids, version 2 calls children. */
+  private static Flow<Team> team(int version) {
+    Flow<Kid> kid =
+        Flow.of("kid", Kid.class)
+            .description("Asks for an age.")
+            .ask("ask_age", q -> q.question("age", "Which age?"))
+            .edge(START, "ask_age")
+            .edge("ask_age", END)
+            .result(Kid::name)
+            .compile();
+    FlowBuilder<Team> flow = Flow.of("team", Team.class).version(version).description("Counts.");
+    if (version == 2) {
+      flow.migrate(1, m -> m.node("kids", "children"));
+    }
+    String each = version == 1 ? "kids" : "children";
+    return flow.ask("ask_people", q -> q.question("people", "Who?"))
+        .forEach(
+            each,
+            kid,
+            (ForEach<Team, String> o) ->
+                o.items(Team::people)
+                    .input((team, name) -> Map.of("name", name))
+                    .atMost(3)
+                    .into("lines"))
+        .edge(START, "ask_people")
+        .edge("ask_people", each)
+        .edge(each, END)
+        .compile();
+  }
+
+  @Test
+  void aValueThatWasGivenAheadForAMissingItemIsComparedUnderItsNewName() {
+    Driver run = new Driver(team(1));
+    run.start("kids.2.age", 9);
+    run.proceed("people", List.of("Ann", "Bob"));
+    run.proceed("kids.0.age", 3, "kids.1.age", 4);
+    assertThat(run.events(Event.Misplaced.class)).hasSize(1);
+
+    replayed(team(1), journal(run)).requireSame();
+    replayed(team(2), journal(run)).requireSame();
   }
 
   private static Flow<Stay> asking(int version, String node, String question) {
