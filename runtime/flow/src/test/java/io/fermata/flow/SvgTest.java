@@ -2,7 +2,9 @@ package io.fermata.flow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
+import io.fermata.flow.event.Input;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunObserver;
@@ -330,6 +332,33 @@ class SvgTest {
     assertThat(wording(node(drawn, "book_flight"))).endsWith("undone");
     assertThat(wording(node(drawn, "ask_hotel"))).endsWith("left here");
     assertThat(drawn.getElementsByTagName("desc").item(0).getTextContent()).endsWith("cancelled");
+  }
+
+  @Test
+  void whatSomebodyTookAsUndoneWorksNoMore() {
+    Flow<?> flow =
+        Flow.of("pay", Pictured.Person.class)
+            .description("Pays.")
+            .ask("ask_who", q -> q.question("name", "Who?"))
+            .act("pay", run -> {})
+            .compensate(
+                "pay",
+                run -> {
+                  throw new StepException("The register is closed.");
+                })
+            .ask("ask_alias", q -> q.question("alias", "Alias?"))
+            .edge(Flow.START, "ask_who")
+            .edge("ask_who", "pay")
+            .edge("pay", "ask_alias")
+            .edge("ask_alias", Flow.END)
+            .compile();
+    Driver run = new Driver(flow);
+    run.start("name", "Ann");
+    run.cancel();
+    run.resolve(Input.Resolution.SKIP);
+    Document drawn = drawn(flow, run.journal);
+    assertThat(wording(node(drawn, "pay"))).isEqualTo("pay can be undone undone");
+    assertThat(classes(node(drawn, "pay"))).contains("undone").doesNotContain("works");
   }
 
   @Test

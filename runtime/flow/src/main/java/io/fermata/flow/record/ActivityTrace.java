@@ -231,9 +231,11 @@ final class ActivityTrace implements Recorder {
   @Override
   public void onCompensation(Occurrence at, Observation.Compensation event) {
     Place place = at.here().undone();
-    if (place.declared() && event.progression() == Observation.Progression.DONE) {
+    if (event.progression() != Observation.Progression.BEGUN) {
       now.remove(place.undo());
-      undone.add(place);
+      if (place.declared()) {
+        undone.add(place);
+      }
     }
   }
 
