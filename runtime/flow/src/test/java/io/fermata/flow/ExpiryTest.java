@@ -335,6 +335,28 @@ class ExpiryTest {
   }
 
   @Test
+  void theNarrativeOfAnExpiredRunNamesTheStepsThatAreUndoneAndNotTheHook() {
+    Driver talk =
+        drive(
+            ask(flow(), "a")
+                .act("book", run -> did.add("book"))
+                .compensate("book", run -> did.add("unbook"))
+                .onExpire(this::hook),
+            "book",
+            "ask_a");
+    talk.start();
+    talk.pass();
+
+    Narrative narrative = new Narrative();
+    RunObserver recording = RunObserver.of(talk.program.flow(), "s", narrative);
+    talk.entries.forEach(e -> recording.record(e.seq(), e.at(), e.events()));
+
+    assertThat(narrative.text())
+        .contains("The run had waited too long; first book had to be undone.\n")
+        .doesNotContain("could not continue", "__start__");
+  }
+
+  @Test
   void aHookWithoutAnExpiryIsADefect() {
     assertThatThrownBy(() -> chain(ask(talk(), "a").onExpire(this::hook), "ask_a").compile())
         .hasMessageContaining("neverExpire()");

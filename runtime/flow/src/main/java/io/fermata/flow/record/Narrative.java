@@ -2,6 +2,7 @@ package io.fermata.flow.record;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.Flow;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Place;
@@ -164,8 +165,16 @@ public final class Narrative implements Recorder {
 
   @Override
   public void onRunEnding(Occurrence at, Event.Ending event) {
-    String why = event.code() == null ? "was asked to end" : "could not continue";
-    String steps = Phrases.list(event.undo().stream().map(Place::node).toList());
+    ErrorCode code = event.code();
+    boolean expires = code == ErrorCode.RUN_EXPIRED;
+    String failed = expires ? "had waited too long" : "could not continue";
+    String why = code == null ? "was asked to end" : failed;
+    String steps =
+        Phrases.list(
+            event.undo().stream()
+                .filter(Place::declared)
+                .map(place -> name(place.node()))
+                .toList());
     String undo = steps.isEmpty() ? "." : "; first " + steps + " had to be undone.";
     say(at, "The run " + why + undo);
   }
