@@ -320,8 +320,14 @@ class ForkTest {
       RunInfo info = now(host.runs().get("trip", asks.runId())).orElseThrow();
       assertThat(Objects.requireNonNull(info.fork()).runId()).isEqualTo(source);
       assertThat(now(host.runs().rebuild()).removed()).isZero();
+      String next =
+          call(host, "trip", asks.sessionId(), "start")
+              .meta()
+              .path("fermata/run")
+              .path("runId")
+              .asText();
       host.close();
-      assertThat(observed).contains(source).doesNotContain(asks.runId(), same.runId());
+      assertThat(observed).contains(source, next).doesNotContain(asks.runId(), same.runId());
     }
   }
 

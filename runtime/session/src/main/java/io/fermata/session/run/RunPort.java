@@ -18,6 +18,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.RunEvents;
 import io.fermata.session.actor.Calls.Waiting;
 import io.fermata.session.actor.Effects;
 import io.fermata.session.actor.SessionCommand.Call;
@@ -617,9 +618,12 @@ public final class RunPort
     }
     // A fork in a sandbox concerns nobody.
     if (!ahead.sandboxed()) {
+      boolean concerned = !before.program().sandboxed();
+      RunEvents next = RunEvents.latest();
       for (Entry<Event> entry : written) {
-        RunChanges.report(flow, entry.events(), host.telemetry());
-        record(before.program(), entry, ahead);
+        List<Event> events = concerned ? entry.events() : next.in(entry.events());
+        RunChanges.report(flow, events, host.telemetry());
+        record(concerned ? before.program() : RunState.NONE, entry, events, ahead);
       }
     }
     list(before, written, after, ahead);
@@ -657,10 +661,10 @@ public final class RunPort
   }
 
   /** Recorders get journaled events only. */
-  private void record(RunState before, Entry<Event> entry, RunState ahead) {
-    if (!host.observers().recorders().isEmpty() && !entry.events().isEmpty()) {
+  private void record(RunState before, Entry<Event> entry, List<Event> events, RunState ahead) {
+    if (!host.observers().recorders().isEmpty() && !events.isEmpty()) {
       Flow<?> by = host.catalog().describing(flow, ahead);
-      recorders.publish(by, before, entry.seq(), entry.at(), entry.events());
+      recorders.publish(by, before, entry.seq(), entry.at(), events);
     }
   }
 
