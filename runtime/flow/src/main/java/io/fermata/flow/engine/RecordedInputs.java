@@ -179,34 +179,63 @@ record RecordedInputs(
     Event next = next();
     if (event instanceof Event.Tagged e && next != null) {
       return ended(next, e.tagging());
-    } else if (event instanceof Event.Committed e) {
-      return ended(attempt(e.place()), Input.Wrote.of(e, tagging), at());
-    } else if (event instanceof Event.Undone e) {
-      return ended(attempt(e.place().undo()), wrote(tagging), at());
     } else if (event instanceof Event.Reminded e) {
       return reminded(e, tagging);
-    } else if (event instanceof Event.AttemptFailed e) {
-      StepEffect effect = attempt(e.place());
-      return effect == null
-          ? null
-          : ended(
-              effect,
-              new Input.Failed(e.code(), e.message(), e.detail(), null),
-              e.retryAt() - pause(effect).toMillis());
-    } else if (event instanceof Event.Accepted e) {
-      return judged(e.place(), e.field(), verdict(e, state, graph));
-    } else if (event instanceof Event.Rejected e) {
-      return judged(e.place(), e.field(), Verdict.reject(e.message()));
     }
-    return new Input.Recovered(keys(), at());
+    Input.Result result = result(event, tagging, state, graph);
+    if (result == null) {
+      return new Input.Recovered(keys(), at());
+    }
+    StepEffect effect = attempt(effectOf(event));
+    String judged = judged(event);
+    return effect == null || (judged != null && !judged.equals(effect.field()))
+        ? null
+        : ended(effect, result, endedAt(effect, event));
+  }
+
+  private long endedAt(StepEffect effect, Event event) {
+    return event instanceof Event.AttemptFailed failed
+        ? failed.retryAt() - pause(effect).toMillis()
+        : at();
+  }
+
+  /** The place of the effect that an event came of. */
+  static Place effectOf(Event event) {
+    Place place = Objects.requireNonNull(event.place());
+    return event instanceof Event.Undone ? place.undo() : place;
+  }
+
+  /** The field whose answer was judged; null if none was. */
+  static @Nullable String judged(Event event) {
+    if (event instanceof Event.Accepted accepted) {
+      return accepted.field();
+    }
+    return event instanceof Event.Rejected rejected ? rejected.field() : null;
   }
 
   private Input failed(Event.Stopped stopped) {
-    ErrorCode code =
-        stopped.code() == ErrorCode.OUTCOME_UNKNOWN ? ErrorCode.STEP_TIMEOUT : stopped.code();
-    Input.Failed failed = new Input.Failed(code, stopped.message(), stopped.detail(), null);
-    Input ended = ended(attempt(stopped.place()), failed, at());
+    Input ended = ended(stopped, Tagging.NONE);
     return ended == null ? new Input.Recovered(keys(), at()) : ended;
+  }
+
+  /** What an effect ended with, by the event that came of it; null if it came of none. */
+  static Input.@Nullable Result result(Event event, Tagging tagging, RunState state, Graph graph) {
+    if (event instanceof Event.Committed e) {
+      return Input.Wrote.of(e, tagging);
+    } else if (event instanceof Event.Undone) {
+      return wrote(tagging);
+    } else if (event instanceof Event.Accepted e) {
+      return new Input.Judged(verdict(e, state, graph));
+    } else if (event instanceof Event.Rejected e) {
+      return new Input.Judged(Verdict.reject(e.message()));
+    } else if (event instanceof Event.AttemptFailed e) {
+      return new Input.Failed(e.code(), e.message(), e.detail(), null);
+    } else if (event instanceof Event.Stopped e && e.resume() == Event.Resume.WORKING) {
+      boolean unknown = e.code() == ErrorCode.OUTCOME_UNKNOWN;
+      ErrorCode code = unknown ? ErrorCode.STEP_TIMEOUT : e.code();
+      return new Input.Failed(code, e.message(), e.detail(), null);
+    }
+    return null;
   }
 
   private @Nullable Input reminded(Event.Reminded e, Tagging tagging) {
@@ -237,35 +266,26 @@ record RecordedInputs(
     return new Input.Wrote(List.of(), List.of(), List.of(), tagging, null);
   }
 
-  private @Nullable Input judged(Place place, String field, Verdict verdict) {
-    StepEffect effect = attempt(place);
-    return effect == null || !field.equals(effect.field())
-        ? null
-        : ended(effect, new Input.Judged(verdict), at());
-  }
-
   /** What the check of an answer returned that was accepted. */
-  static Verdict verdict(Event.Accepted e, RunState state, Graph graph) {
+  private static Verdict verdict(Event.Accepted e, RunState state, Graph graph) {
     int prefix = TypedPlace.of(state, e.place(), graph).prefix().length();
     Map<String, Object> sets = new LinkedHashMap<>();
     e.sets().forEach((path, value) -> sets.put(path.substring(prefix), value));
     return new Verdict.Accepted(e.value(), sets);
   }
 
-  private static @Nullable Input ended(@Nullable StepEffect effect, Input.Result result, long at) {
-    return effect == null
-        ? null
-        : new Input.EffectEnded(
-            new StepEffect(
-                effect.runId(),
-                effect.place(),
-                effect.kind(),
-                effect.field(),
-                effect.attempt(),
-                null,
-                effect.policy()),
-            result,
-            at);
+  private static Input ended(StepEffect effect, Input.Result result, long at) {
+    return new Input.EffectEnded(
+        new StepEffect(
+            effect.runId(),
+            effect.place(),
+            effect.kind(),
+            effect.field(),
+            effect.attempt(),
+            null,
+            effect.policy()),
+        result,
+        at);
   }
 
   /** The effect that a place works on, be it running or waiting for another attempt. */

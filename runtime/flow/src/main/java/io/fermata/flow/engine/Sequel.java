@@ -3,6 +3,7 @@ package io.fermata.flow.engine;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Graph;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
@@ -11,15 +12,12 @@ import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
-import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -28,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Continues a run that has left its journal, with what the journal still has for it: answers to the
- * same questions, signals, results of the same steps, moments. Nothing is performed. It stops at
- * the end of the run, or where the journal has nothing for it.
+ * same questions, signals, results and failures of the same steps, moments. Nothing is performed.
+ * It stops at the end of the run, or where the journal has nothing for it.
  */
 final class Sequel {
   /**
@@ -49,10 +47,15 @@ final class Sequel {
 
   private final Map<String, Deque<JsonNode>> answers = new HashMap<>();
   private final Map<String, Deque<Came>> signals = new HashMap<>();
-  private final Map<Event.Committed, Input.Wrote> results = new LinkedHashMap<>();
-  private final List<Place> undone = new ArrayList<>();
-  private final List<Event> verdicts = new ArrayList<>();
+  private final Map<Work, List<Ended>> results = new HashMap<>();
+  private final Map<Place, Event.Attempted> attempts = new HashMap<>();
+  private final Map<String, List<Ended>> skips = new HashMap<>();
   private final Set<String> missed = new HashSet<>();
+
+  /** Failures that nothing has followed from yet. */
+  private final List<Ended> failures = new ArrayList<>();
+
+  private Tagging tagging = Tagging.NONE;
   private int came;
   private int passes;
   private int sleeps = MORE_SLEEPS;
@@ -65,6 +68,20 @@ final class Sequel {
    */
   private record Came(int number, Event.Signalled signal) {}
 
+  /**
+   * What a node has performed.
+   *
+   * @param field the field whose answer it checked; null if it is a step
+   */
+  private record Work(String node, @Nullable String field) {}
+
+  /**
+   * A result of an effect.
+   *
+   * @param tagged the tags that it gave the run, and those that it took away
+   */
+  private record Ended(Place place, Work work, Event event, Tagging tagged) {}
+
   Sequel(FlowProgram<?> program, PendingEffects wanted, RunState state, long at) {
     this.program = program;
     this.graph = program.flow().graph();
@@ -75,9 +92,8 @@ final class Sequel {
 
   /** What follows, with what the journal has from here on. */
   List<Event> of(List<Event> journal) {
-    Tagging tagging = Tagging.NONE;
     for (Event event : journal) {
-      keep(event, tagging);
+      keep(event);
       tagging = event instanceof Event.Tagged tagged ? tagged.tagging() : Tagging.NONE;
     }
     boolean advances = true;
@@ -92,28 +108,76 @@ final class Sequel {
     return endless;
   }
 
-  private void keep(Event event, Tagging tagging) {
+  private void keep(Event event) {
     if (event instanceof Event.Answered answered) {
       answered.values().forEach(this::answered);
       passes += answered.acknowledged() != null || answered.left() != null ? 1 : 0;
     } else if (event instanceof Event.Reset reset) {
       reset.corrected().forEach(this::answered);
+      failures.clear();
     } else if (event instanceof Event.Signalled signalled) {
       signals
           .computeIfAbsent(signalled.signal(), name -> new ArrayDeque<>())
           .add(new Came(came++, signalled));
-    } else if (event instanceof Event.Committed committed) {
-      results.put(committed, Input.Wrote.of(committed, tagging));
-    } else if (event instanceof Event.Undone u) {
-      undone.add(u.place());
-    } else if (event instanceof Event.Accepted || event instanceof Event.Rejected) {
-      verdicts.add(event);
     } else if (event instanceof Event.Woken) {
       sleeps++;
     } else if (event instanceof Event.DeadlinePassed passed) {
       sleeps++;
       missed.add(passed.place().node());
+    } else {
+      keepResult(event);
     }
+  }
+
+  private void keepResult(Event event) {
+    if (event instanceof Event.Attempted attempted) {
+      attempts.put(attempted.place(), attempted);
+    } else if (failed(event)) {
+      failures.add(ended(event));
+    } else if (event instanceof Event.Retried retried) {
+      failures.removeIf(failure -> failure.place().equals(retried.place()));
+    } else if (event instanceof Event.Skipped skip) {
+      settle(failure -> failure.place().equals(skip.place()));
+      skips.computeIfAbsent(skip.place().node(), node -> new ArrayList<>()).add(ended(skip));
+    } else if (event instanceof Event.BranchFailed dropped) {
+      settle(failure -> Place.within(failure.place().branch(), dropped.place().branch()));
+    } else if (event instanceof Event.Ending) {
+      settle(failure -> true);
+    } else if (event instanceof Event.Committed
+        || event instanceof Event.Undone
+        || RecordedInputs.judged(event) != null) {
+      Ended ended = ended(event);
+      settle(failure -> failure.place().equals(ended.place()));
+      add(ended);
+    }
+  }
+
+  private static boolean failed(Event event) {
+    return event instanceof Event.AttemptFailed
+        || (event instanceof Event.Stopped stopped
+            && stopped.resume() == Event.Resume.WORKING
+            && stopped.code() != ErrorCode.SANDBOXED);
+  }
+
+  private Ended ended(Event event) {
+    Place place = RecordedInputs.effectOf(event);
+    String judged = RecordedInputs.judged(event);
+    Event.Attempted attempt = attempts.get(place);
+    String field = judged == null && attempt != null ? attempt.field() : judged;
+    return new Ended(place, new Work(place.node(), field), event, tagging);
+  }
+
+  /**
+   * Failures that the run continued after are results. One that somebody had tried again is none:
+   * what came of that is.
+   */
+  private void settle(Predicate<Ended> which) {
+    failures.stream().filter(which).forEach(this::add);
+    failures.removeIf(which);
+  }
+
+  private void add(Ended ended) {
+    results.computeIfAbsent(ended.work(), work -> new ArrayList<>()).add(ended);
   }
 
   private void answered(String field, JsonNode value) {
@@ -125,12 +189,12 @@ final class Sequel {
       return true;
     }
     for (StepEffect effect : wanted.of(state)) {
-      Input.Result result = effect.timer() ? null : result(effect);
-      if (result != null && happen(new Input.EffectEnded(effect, result, at))) {
+      Input input = next(effect);
+      if (input != null && happen(input)) {
         return true;
       }
     }
-    return answer() || elapse();
+    return skip() || answer() || elapse();
   }
 
   private boolean happen(Input input) {
@@ -176,46 +240,47 @@ final class Sequel {
 
   // --- effects ----------------------------------------------------------------------------------
 
-  private Input.@Nullable Result result(StepEffect effect) {
+  /** The end of an effect, or its next attempt after one that failed. */
+  private @Nullable Input next(StepEffect effect) {
     return switch (effect.kind()) {
-      case ACT -> committed(effect.place());
-      case UNDO ->
-          undone.remove(effect.place().undone()) || undone.remove(effect.place())
-              ? new Input.Wrote(List.of(), List.of(), List.of(), Tagging.NONE, null)
-              : null;
-      case CHECK -> judged(effect);
+      case ACT, CHECK, UNDO -> {
+        Long due = effect.due();
+        yield due == null ? ended(effect) : due(effect, due);
+      }
       case REMIND, SLEEP, DEADLINE, EXPIRE -> null;
     };
   }
 
-  /** The result of the same step; if there is none, that of another visit. */
-  private Input.@Nullable Wrote committed(Place place) {
-    Event.Committed found = first(each -> each.place().equals(place));
-    found = found == null ? first(each -> each.place().node().equals(place.node())) : found;
-    return found == null ? null : results.remove(found);
+  private @Nullable Input ended(StepEffect effect) {
+    Ended ended =
+        take(results.get(new Work(effect.place().node(), effect.field())), effect.place());
+    Input.Result result =
+        ended == null ? null : RecordedInputs.result(ended.event(), ended.tagged(), state, graph);
+    return result == null ? null : new Input.EffectEnded(effect, result, at);
   }
 
-  private Event.@Nullable Committed first(Predicate<Event.Committed> which) {
-    return results.keySet().stream().filter(which).findFirst().orElse(null);
-  }
-
-  private Input.@Nullable Judged judged(StepEffect effect) {
-    String field = effect.field();
-    for (Iterator<Event> each = verdicts.iterator(); each.hasNext(); ) {
-      Event verdict = each.next();
-      Place place = verdict.place();
-      if (place == null || !place.node().equals(effect.place().node())) {
-        continue;
-      }
-      if (verdict instanceof Event.Accepted accepted && accepted.field().equals(field)) {
-        each.remove();
-        return new Input.Judged(RecordedInputs.verdict(accepted, state, graph));
-      } else if (verdict instanceof Event.Rejected rejected && rejected.field().equals(field)) {
-        each.remove();
-        return new Input.Judged(Verdict.reject(rejected.message()));
-      }
+  /** What came of the same step; if there is nothing, what came of another visit. */
+  private static @Nullable Ended take(@Nullable List<Ended> all, Place place) {
+    if (all == null || all.isEmpty()) {
+      return null;
     }
-    return null;
+    Ended next =
+        all.stream().filter(each -> each.place().equals(place)).findFirst().orElse(all.get(0));
+    all.remove(next);
+    return next;
+  }
+
+  /** Somebody takes a step as done whose outcome is unknown. */
+  private boolean skip() {
+    Place stopped = PauseReport.undecided(state);
+    return stopped != null
+        && take(skips.get(stopped.node()), stopped) != null
+        && happen(new Input.Resolve(Input.Resolution.SKIP, at));
+  }
+
+  private Input.EffectDue due(StepEffect effect, long due) {
+    at = Math.max(at, due);
+    return new Input.EffectDue(effect, at);
   }
 
   // --- answers and time -------------------------------------------------------------------------
@@ -267,8 +332,7 @@ final class Sequel {
         endless = true;
         return false;
       } else if (ends && due != null) {
-        at = Math.max(at, due);
-        return happen(new Input.EffectDue(effect, at));
+        return happen(due(effect, due));
       }
     }
     return false;

@@ -83,13 +83,18 @@ final class Changes {
       } else if (event instanceof Event.Shown shown) {
         Event.Widget widget = shown.widget();
         questions.putIfAbsent(new Put(shown.place().node(), "widget " + widget.tool()), widget);
-      } else if (event instanceof Event.Attempted attempted && attempted.field() == null) {
+      } else if (event instanceof Event.Attempted attempted && begins(attempted)) {
         effect(attempted.place());
       } else if (event instanceof Event.Committed committed) {
         effect(committed.place());
       } else if (event instanceof Event.Undoing undoing) {
         effect(undoing.place().undone().undo());
       }
+    }
+
+    /** Another attempt at a step is no other effect. */
+    private static boolean begins(Event.Attempted attempted) {
+      return attempted.field() == null && attempted.attempt() == 1;
     }
 
     private void effect(Place place) {

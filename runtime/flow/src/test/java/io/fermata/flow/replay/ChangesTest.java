@@ -9,9 +9,13 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.replay.Change.Kind;
 import io.fermata.flow.route.Branches;
@@ -20,7 +24,9 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
@@ -163,6 +169,143 @@ class ChangesTest {
     assertThat(Replay.of(forked(false), journal(run)).changes())
         .extracting(Change::kind)
         .contains(Kind.OUTCOME);
+  }
+
+  record Paid(String who, @Computed List<Map<String, String>> failures) {}
+
+  /** Asks who pays. */
+  private static Flow<Paid> paying(String question, UnaryOperator<FlowBuilder<Paid>> charges) {
+    return charges
+        .apply(
+            Flow.of("pay", Paid.class)
+                .description("Pays.")
+                .ask("ask_who", q -> q.question("who", question))
+                .edge(START, "ask_who"))
+        .compile();
+  }
+
+  private static void onlyTheQuestionChanged(Driver run, Flow<Paid> now) {
+    assertThat(Replay.of(now, journal(run)).changes())
+        .containsExactly(new Change(Kind.QUESTION_CHANGED, "ask_who", "who"));
+  }
+
+  private static void closed(Run<Paid> run) {
+    throw new StepException("The bank is closed.");
+  }
+
+  @Test
+  void aRunThatAStepHasFailedIsFollowedToItsFailureThroughItsAttempts() {
+    UnaryOperator<FlowBuilder<Paid>> charges =
+        flow ->
+            flow.act("charge", ChangesTest::closed, o -> o.retry(3, Duration.ofSeconds(5)))
+                .endOnFailure()
+                .edge("ask_who", "charge")
+                .edge("charge", END);
+    Driver run = new Driver(paying("Who?", charges));
+    run.start();
+    run.proceed("who", "Ann");
+    assertThat(run.state.status()).isEqualTo(RunState.Status.FAILED);
+
+    onlyTheQuestionChanged(run, paying("Who pays?", charges));
+  }
+
+  @Test
+  void aRunOfWhichAFailedBranchWasDroppedIsFollowedToItsEnd() {
+    UnaryOperator<FlowBuilder<Paid>> charges =
+        flow ->
+            flow.act("charge", ChangesTest::closed)
+                .act("note", run -> {})
+                .act("close", run -> {})
+                .fork(
+                    "ask_who",
+                    f -> f.branch("charge").branch("note").join("close").collect("failures"))
+                .edge("charge", "close")
+                .edge("note", "close")
+                .edge("close", END);
+    Driver run = new Driver(paying("Who?", charges));
+    run.start();
+    assertThat(run.proceed("who", "Ann")).isInstanceOf(Outcome.Complete.class);
+
+    onlyTheQuestionChanged(run, paying("Who pays?", charges));
+  }
+
+  @Test
+  void aRunThatSomebodyBroughtPastAnInterruptedStepIsFollowedToItsEnd() {
+    UnaryOperator<FlowBuilder<Paid>> charges =
+        flow ->
+            flow.act("charge", run -> {}, o -> o.once())
+                .edge("ask_who", "charge")
+                .edge("charge", END);
+    Driver run = new Driver(paying("Who?", charges));
+    run.start();
+    run.feed(new Input.Continue(Driver.object("who", "Ann"), run.now++));
+    run.recover();
+    assertThat(run.resolve(Input.Resolution.SKIP)).isInstanceOf(Outcome.Complete.class);
+
+    onlyTheQuestionChanged(run, paying("Who pays?", charges));
+  }
+
+  @Test
+  void aFailedStepThatSomebodyTriedAgainIsFollowedToWhatCameOfThat() {
+    AtomicBoolean down = new AtomicBoolean(true);
+    UnaryOperator<FlowBuilder<Paid>> charges =
+        flow ->
+            flow.act(
+                    "charge",
+                    run -> {
+                      if (down.getAndSet(false)) {
+                        closed(run);
+                      }
+                    })
+                .edge("ask_who", "charge")
+                .edge("charge", END);
+    Driver run = new Driver(paying("Who?", charges));
+    run.start();
+    run.proceed("who", "Ann");
+    assertThat(run.proceed()).isInstanceOf(Outcome.Complete.class);
+
+    onlyTheQuestionChanged(run, paying("Who pays?", charges));
+  }
+
+  @Test
+  void ofAStepThatMayBeTriedMoreOftenThanItWasOnlyTheAttemptsOfTheJournalAreKnown() {
+    Driver run = new Driver(paying("Who?", flow -> failing(flow, 1)));
+    run.start("who", "Ann");
+    assertThat(run.state.status()).isEqualTo(RunState.Status.FAILED);
+
+    assertThat(Replay.of(paying("Who?", flow -> failing(flow, 9)), journal(run)).changes())
+        .containsExactly(new Change(Kind.OUTCOME, "", "still at charge instead of failed"));
+  }
+
+  private static FlowBuilder<Paid> failing(FlowBuilder<Paid> flow, int attempts) {
+    return flow.act("charge", ChangesTest::closed, o -> o.retry(attempts, Duration.ofSeconds(5)))
+        .endOnFailure()
+        .edge("ask_who", "charge")
+        .edge("charge", END);
+  }
+
+  @Test
+  void aRunThatWasUndoneByHandAfterItFailedIsFollowedToItsFailure() {
+    UnaryOperator<FlowBuilder<Paid>> charges =
+        flow ->
+            flow.act("book", run -> {})
+                .compensate("book", ChangesTest::stays)
+                .act("charge", ChangesTest::closed)
+                .endOnFailure()
+                .edge("ask_who", "book")
+                .edge("book", "charge")
+                .edge("charge", END);
+    Driver run = new Driver(paying("Who?", charges));
+    run.start();
+    run.proceed("who", "Ann");
+    run.resolve(Input.Resolution.SKIP);
+    assertThat(run.state.status()).isEqualTo(RunState.Status.FAILED);
+
+    onlyTheQuestionChanged(run, paying("Who pays?", charges));
+  }
+
+  private static void stays(Run<Paid> undo) {
+    throw new StepException("The booking stays.");
   }
 
   /** A question comes up after a sleep, beside a fork of which two signals lead on. */
