@@ -10,10 +10,12 @@ import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Options;
 import io.fermata.flow.json.Texts;
+import io.modelcontextprotocol.client.transport.McpHttpClientTransportAuthorizationException;
 import io.modelcontextprotocol.spec.McpError;
 import io.modelcontextprotocol.spec.McpSchema;
 import io.modelcontextprotocol.spec.McpTransportSessionNotFoundException;
 import java.net.ConnectException;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -21,6 +23,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
@@ -56,6 +59,7 @@ public final class McpTools implements AutoCloseable {
   private static final String CALL_ID = "fermata/callId";
   private static final int INVALID_PARAMS = -32602;
   private static final int UNKNOWN_METHOD = -32601;
+  private static final int MAX_CHALLENGE = 300;
 
   private final Terms terms;
   private @Nullable Connection connection;
@@ -329,6 +333,8 @@ public final class McpTools implements AutoCloseable {
         return ToolResult.error(refused.getJsonRpcError().message());
       }
       throw refused;
+    } else if (refusal(cause).isPresent()) {
+      throw away(cause);
     }
     drop(line);
     if (cause instanceof McpTransportSessionNotFoundException restarted) {
@@ -342,11 +348,34 @@ public final class McpTools implements AutoCloseable {
         cause);
   }
 
+  /** Why the server has not started what it was asked for. */
   private IllegalStateException away(@Nullable Throwable cause) {
-    return new IllegalStateException(
-        "The MCP server %s cannot be reached at %s: %s. Start it, or correct its address."
-            .formatted(terms.name, terms.server.place(), reason(cause)),
-        cause);
+    String why =
+        refusal(cause)
+            .orElseGet(
+                () ->
+                    "The MCP server %s cannot be reached at %s: %s. Start it, or correct its address."
+                        .formatted(terms.name, terms.server.place(), reason(cause)));
+    return new IllegalStateException(why, cause);
+  }
+
+  /** How the server refused the credentials of a request, which it has not started then. */
+  private Optional<String> refusal(@Nullable Throwable thrown) {
+    return causes(thrown)
+        .filter(McpHttpClientTransportAuthorizationException.class::isInstance)
+        .map(McpHttpClientTransportAuthorizationException.class::cast)
+        .map(refused -> refusal(refused.getResponseInfo()))
+        .findFirst();
+  }
+
+  private String refusal(HttpResponse.ResponseInfo response) {
+    String challenge =
+        response.headers().firstValue("WWW-Authenticate").map(text -> ", " + text).orElse("");
+    return "The MCP server %s refused the credentials of the request (HTTP %s%s). Correct its token or its headers."
+        .formatted(
+            terms.name,
+            response.statusCode(),
+            terms.server.masked(Texts.shortened(challenge, MAX_CHALLENGE)));
   }
 
   private static Stream<Throwable> causes(@Nullable Throwable thrown) {

@@ -27,6 +27,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tools that live in MCP servers, over real sockets and pipes. */
 @Timeout(60)
@@ -186,6 +188,40 @@ class McpToolsTest {
           .isInstanceOf(OutcomeUnknownException.class)
           .hasMessageContaining("The MCP server shop disconnected");
       assertThat(say(say, "well").text()).isEqualTo("well");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {401, 403})
+  void aCallWhoseCredentialsAreRefusedHasFailedForThatReasonAndMayBeRepeated(int status)
+      throws Exception {
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      Tool say = tool(shop, "say");
+      server.next("initialize");
+      server.refuseCredentials(status);
+
+      assertThatThrownBy(() -> say(say, "well"))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContainingAll(
+              "The MCP server shop refused the credentials",
+              "HTTP " + status,
+              "invalid_token",
+              "Correct its token");
+
+      server.acceptCredentials();
+      assertThat(say(say, "well").text()).isEqualTo("well");
+      assertThat(server.received).noneMatch(m -> m.path("method").asText().equals("initialize"));
+    }
+  }
+
+  @Test
+  void aServerThatRefusesTheCredentialsAtTheStartIsNotCalledUnreachable() {
+    server.refuseCredentials(401);
+    try (McpTools shop = McpTools.http("shop", server.url())) {
+      assertThatThrownBy(shop::tools)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContainingAll("refused the credentials", "HTTP 401")
+          .hasMessageNotContaining("reached");
     }
   }
 

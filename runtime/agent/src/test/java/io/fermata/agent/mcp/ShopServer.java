@@ -32,6 +32,9 @@ final class ShopServer implements AutoCloseable {
 
   final BlockingQueue<String> tokens = new LinkedBlockingQueue<>();
 
+  /** The status that refuses the credentials of every message; 0 if they are good. */
+  private volatile int refusing;
+
   private ShopServer(int port, @Nullable JsonNode tools) throws IOException {
     this.tools = tools;
     server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
@@ -70,6 +73,11 @@ final class ShopServer implements AutoCloseable {
       boolean known = session != null && sessions.contains(session);
       received.add(message);
       tokens.add(String.valueOf(exchange.getRequestHeaders().getFirst("Authorization")));
+      if (refusing != 0) {
+        exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer error=\"invalid_token\"");
+        reply(exchange, refusing, null);
+        return;
+      }
       String method = message.path("method").asText();
       if (method.equals("initialize")) {
         String born = UUID.randomUUID().toString();
@@ -98,6 +106,14 @@ final class ShopServer implements AutoCloseable {
   /** Every session is gone; calls in progress stay. */
   void forgetSessions() {
     sessions.clear();
+  }
+
+  void refuseCredentials(int status) {
+    refusing = status;
+  }
+
+  void acceptCredentials() {
+    refusing = 0;
   }
 
   private static void reply(HttpExchange exchange, int status, @Nullable JsonNode body)
