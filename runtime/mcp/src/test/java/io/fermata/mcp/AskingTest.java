@@ -11,6 +11,7 @@ import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import java.math.BigDecimal;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -55,6 +56,14 @@ class AskingTest {
                           return McpResult.text(first.add(weight(call, "second")).toString());
                         }))
             .tool(
+                McpTool.of("remark", "Takes a remark")
+                    .call(
+                        call ->
+                            McpResult.text(
+                                Json.text(
+                                    call.ask("remark", McpAsk.form("Anything?", Remark.class))
+                                        .content()))))
+            .tool(
                 McpTool.of("pick", "Picks some")
                     .call(
                         call ->
@@ -72,6 +81,8 @@ class AskingTest {
   }
 
   record Picks(List<TimeUnit> picks) {}
+
+  record Remark(Optional<String> remark) {}
 
   record Weight(BigDecimal n) {}
 
@@ -176,6 +187,34 @@ class AskingTest {
 
     JsonNode again =
         retry("ada", state, "\"first\":{\"action\":\"accept\",\"content\":{\"name\":7}}").result();
+
+    assertThat(again.at("/inputRequests").has("first")).isTrue();
+  }
+
+  private Wired.Said remark(String more) {
+    Wired client = client("ada");
+    String params = "\"name\":\"remark\",\"arguments\":{}" + more;
+    return client.send(client.modernMessage("tools/call", "remark", params, FORMS));
+  }
+
+  @Test
+  void anAcceptedFormWithoutContentIsOneThatWasLeftEmpty() {
+    String state = remark("").result().path("requestState").asText();
+
+    JsonNode done =
+        remark(
+                ",\"requestState\":\"%s\",\"inputResponses\":{\"remark\":{\"action\":\"accept\"}}"
+                    .formatted(state))
+            .result();
+
+    assertThat(done.at("/content/0/text").asText()).isEqualTo("{}");
+  }
+
+  @Test
+  void anAcceptedFormWithoutContentLacksWhatIsRequired() {
+    String state = call("ada", ASKING, FORMS).result().path("requestState").asText();
+
+    JsonNode again = retry("ada", state, "\"first\":{\"action\":\"accept\"}").result();
 
     assertThat(again.at("/inputRequests").has("first")).isTrue();
   }

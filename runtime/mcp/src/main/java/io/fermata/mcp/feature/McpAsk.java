@@ -142,7 +142,7 @@ public final class McpAsk {
       return reply.hasNonNull("content");
     }
     return switch (reply.path("action").asText()) {
-      case "accept" -> isFilledIn(reply.path("content"));
+      case "accept" -> isFilledIn(new McpReply(reply).content());
       case "decline", "cancel" -> true;
       default -> false;
     };

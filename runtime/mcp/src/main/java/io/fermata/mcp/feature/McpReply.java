@@ -2,6 +2,7 @@ package io.fermata.mcp.feature;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import io.fermata.flow.json.Json;
 
 /**
  * The reply of a client to a {@link McpAsk}.
@@ -22,9 +23,13 @@ public record McpReply(JsonNode json) {
     return json.path("action").asText();
   }
 
-  /** What the user filled in, which fits the form; missing if the user did not accept. */
+  /**
+   * What the user filled in, which fits the form; missing if the user did not accept. Clients may
+   * leave out the content of a form in which nothing was filled in.
+   */
   public JsonNode content() {
-    return accepted() ? json.path("content") : MissingNode.getInstance();
+    JsonNode filled = json.hasNonNull("content") ? json.path("content") : Json.object();
+    return accepted() ? filled : MissingNode.getInstance();
   }
 
   /** The text of the model's reply. */

@@ -132,6 +132,9 @@ class ElicitationFormsTest {
     assertThat(ask(forms, "b").params().path("requestedSchema").has("required")).isFalse();
     assertThat(forms.filled(parsed("{'b':{'action':'accept','content':{}}}")).answers())
         .isEqualTo(parsed("{'b':null}"));
+    assertThat(forms.filled(parsed("{'b':{'action':'accept'}}")).answers())
+        .isEqualTo(parsed("{'b':null}"));
+    assertThat(forms.filled(parsed("{'a':{'action':'accept'}}")).unfit()).containsExactly("a");
   }
 
   @Test
