@@ -286,21 +286,21 @@ class AskingTest {
   @Test
   void anOlderClientThatCannotBeAskedIsRefusedWithWhatIsMissing() {
     assertThat(session("{}").request("tools/call", ASKING).message()).contains("elicitation");
-    assertThat(
-            session(FORMS)
-                .with("Accept", "application/json")
-                .request("tools/call", ASKING)
-                .message())
-        .contains("text/event-stream");
+    Wired.Said said =
+        session(FORMS).with("Accept", "application/json").request("tools/call", ASKING);
+    assertThat(said.message()).contains("text/event-stream");
+    assertThat(said.status()).isEqualTo(200);
     assertThat(client("ada").request("tools/call", ASKING).message()).contains("initialize");
   }
 
   @Test
   void aFormWithAListIsRefusedToAClientWhoseRevisionHasNone() {
     Wired older = client("ada").session("2025-06-18", FORMS);
-    assertThat(older.request("tools/call", "\"name\":\"pick\",\"arguments\":{}").message())
+    Wired.Said said = older.request("tools/call", "\"name\":\"pick\",\"arguments\":{}");
+    assertThat(said.message())
         .contains("a revision whose forms have lists", "2025-11-25")
         .doesNotContain("declares");
+    assertThat(said.status()).isEqualTo(200);
   }
 
   @Test

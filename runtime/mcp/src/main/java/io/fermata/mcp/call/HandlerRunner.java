@@ -225,7 +225,7 @@ public final class HandlerRunner {
     }
     OutboundQueue queue = request.progress();
     if (queue == null) {
-      throw RpcException.invalidRequest(
+      throw RpcException.cannotAsk(
           "The server has to ask the client something: send the request outside of a batch, and accept"
               + " text/event-stream.");
     }
@@ -250,7 +250,7 @@ public final class HandlerRunner {
     if (!needed.isEmpty()) {
       throw RpcException.missingCapability(needed, request.revision().modern());
     } else if (!asks.values().stream().allMatch(ask -> ask.isIn(request.revision()))) {
-      throw RpcException.invalidRequest(
+      throw RpcException.cannotAsk(
           "The request needs a client of a revision whose forms have lists: "
               + Revision.WITH_LISTS.text);
     }

@@ -137,6 +137,11 @@ public final class RpcException extends RuntimeException {
         : new RpcException(200, INVALID_REQUEST, reason, data);
   }
 
+  /** The message is well-formed, but its client cannot be asked what the method has to ask. */
+  public static RpcException cannotAsk(String reason) {
+    return new RpcException(200, INVALID_REQUEST, reason, null);
+  }
+
   /** The client answered a request of the server with an error. */
   public static RpcException clientFailed(String why) {
     return new RpcException(
