@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpCall;
@@ -11,6 +12,7 @@ import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import java.math.BigDecimal;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -56,6 +58,19 @@ class AskingTest {
                           return McpResult.text(first.add(weight(call, "second")).toString());
                         }))
             .tool(
+                McpTool.of("advise", "Asks a model that has tools, and one that has none")
+                    .call(
+                        call ->
+                            McpResult.text(
+                                call.ask(
+                                        Map.of(
+                                            "advice",
+                                            McpAsk.model(modelWithTools()),
+                                            "opinion",
+                                            McpAsk.model("And you?", 10)))
+                                    .keySet()
+                                    .toString())))
+            .tool(
                 McpTool.of("remark", "Takes a remark")
                     .call(
                         call ->
@@ -73,6 +88,15 @@ class AskingTest {
             .apiKey("bob", "key-of-bob")
             .port(0)
             .start();
+  }
+
+  private static ObjectNode modelWithTools() {
+    return (ObjectNode)
+        Json.parse(
+            """
+            {"messages": [{"role": "user", "content": {"type": "text", "text": "Which?"}}],
+             "maxTokens": 10,
+             "tools": [{"name": "weather", "inputSchema": {"type": "object"}}]}""");
   }
 
   private static String asked(McpCall call, String key, String question) {
@@ -236,6 +260,29 @@ class AskingTest {
     assertThat(said.code()).isEqualTo(-32021);
     assertThat(said.body().at("/error/data/requiredCapabilities/elicitation").isObject()).isTrue();
     assertThat(call("ada", ASKING, "{\"elicitation\":{\"url\":{}}}").code()).isEqualTo(-32021);
+  }
+
+  private Wired.Said advise(String capabilities) {
+    Wired client = client("ada");
+    String params = "\"name\":\"advise\",\"arguments\":{}";
+    return client.send(client.modernMessage("tools/call", "advise", params, capabilities));
+  }
+
+  @Test
+  void toolsAreOfferedOnlyToTheModelOfAClientThatDeclaresThem() {
+    Wired.Said said = advise("{\"sampling\":{}}");
+
+    assertThat(said.code()).isEqualTo(-32021);
+    assertThat(said.message()).contains("declares sampling.tools");
+    assertThat(said.body().at("/error/data/requiredCapabilities/sampling/tools").isObject())
+        .isTrue();
+    assertThat(advise("{}").body().at("/error/data/requiredCapabilities/sampling/tools").isObject())
+        .isTrue();
+    assertThat(
+            advise("{\"sampling\":{\"tools\":{}}}")
+                .result()
+                .at("/inputRequests/advice/params/tools"))
+        .hasSize(1);
   }
 
   private Wired session(String capabilities) {

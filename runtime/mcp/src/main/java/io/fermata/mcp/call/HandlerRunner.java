@@ -246,7 +246,7 @@ public final class HandlerRunner {
     }
     asks.values().stream()
         .filter(ask -> !ask.declaredIn(declared))
-        .forEach(ask -> needed.setAll(ask.capability()));
+        .forEach(ask -> add(ask.capability(), needed));
     if (!needed.isEmpty()) {
       throw RpcException.missingCapability(needed, request.revision().modern());
     } else if (!asks.values().stream().allMatch(ask -> ask.isIn(request.revision()))) {
@@ -254,5 +254,12 @@ public final class HandlerRunner {
           "The request needs a client of a revision whose forms have lists: "
               + Revision.WITH_LISTS.text);
     }
+  }
+
+  private static void add(ObjectNode capability, ObjectNode needed) {
+    capability
+        .properties()
+        .forEach(
+            part -> needed.withObjectProperty(part.getKey()).setAll((ObjectNode) part.getValue()));
   }
 }

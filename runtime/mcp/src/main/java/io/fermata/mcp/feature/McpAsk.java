@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
-import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Revision;
 import org.jspecify.annotations.Nullable;
 
@@ -67,9 +66,16 @@ public final class McpAsk {
     return model(params.put("maxTokens", maxTokens));
   }
 
-  /** A request to the client's model, with all the parameters of the protocol. */
+  /**
+   * A request to the client's model, with all the parameters of the protocol. With {@code tools} or
+   * {@code toolChoice}, the client must have declared {@code sampling.tools}.
+   */
   public static McpAsk model(ObjectNode params) {
-    return new McpAsk("sampling/createMessage", params, declared("sampling"));
+    ObjectNode capability = declared("sampling");
+    if (params.has("tools") || params.has("toolChoice")) {
+      capability.withObjectProperty("sampling").putObject("tools");
+    }
+    return new McpAsk("sampling/createMessage", params, capability);
   }
 
   /** A request for the folders that the client works on. */
@@ -112,15 +118,23 @@ public final class McpAsk {
 
   /** Whether capabilities are those that the request needs. */
   public boolean declaredIn(JsonNode declared) {
-    if (!method.equals(ELICIT)) {
-      return declared.path(capability.fieldNames().next()).isObject();
-    }
-    JsonNode elicitation = declared.path("elicitation");
-    boolean page = "url".equals(JsonRpcCodec.text(params, "mode"));
-    // Clients that declare no mode can show forms, which were once the only mode.
-    boolean declares =
-        page ? elicitation.has("url") : elicitation.has("form") || !elicitation.has("url");
-    return elicitation.isObject() && declares;
+    return covers(declared, capability) && (!isForm() || canShowForms(declared));
+  }
+
+  private static boolean covers(JsonNode declared, JsonNode needed) {
+    return declared.isObject()
+        && needed.properties().stream()
+            .allMatch(part -> covers(declared.path(part.getKey()), part.getValue()));
+  }
+
+  private boolean isForm() {
+    return params.has("requestedSchema");
+  }
+
+  /** Clients that declare no mode can show forms, which were once the only mode. */
+  private static boolean canShowForms(JsonNode declared) {
+    JsonNode modes = declared.path("elicitation");
+    return modes.has("form") || !modes.has("url");
   }
 
   private boolean hasLists() {

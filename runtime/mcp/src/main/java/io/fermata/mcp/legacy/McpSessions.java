@@ -34,7 +34,8 @@ public final class McpSessions {
 
   /** What decides whether a client can be asked. */
   private static final Map<String, List<String>> ASKING =
-      Map.of("elicitation", List.of("form", "url"), "sampling", List.of(), "roots", List.of());
+      Map.of(
+          "elicitation", List.of("form", "url"), "sampling", List.of("tools"), "roots", List.of());
 
   private final ToolHost host;
   private final LongSupplier nanos;

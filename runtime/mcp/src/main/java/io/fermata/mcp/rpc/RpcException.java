@@ -1,13 +1,14 @@
 package io.fermata.mcp.rpc;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Texts;
 import io.vertx.core.http.HttpHeaders;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** An error response: the JSON-RPC error, and its HTTP status. */
@@ -119,15 +120,20 @@ public final class RpcException extends RuntimeException {
 
   /** The request needs a capability that the client did not declare. */
   public static RpcException missingCapability(ObjectNode needed, boolean modern) {
-    List<String> names = new ArrayList<>();
-    needed.fieldNames().forEachRemaining(names::add);
-    if (names.remove("extensions")) {
-      needed.path("extensions").fieldNames().forEachRemaining(names::add);
-    }
+    List<String> names = needed.properties().stream().flatMap(RpcException::names).toList();
     return missingCapability(
         needed,
         modern,
         "The request needs a client that declares " + String.join(" and ", names) + ".");
+  }
+
+  /** What a client would have to declare, such as {@code sampling.tools}. */
+  private static Stream<String> names(Map.Entry<String, JsonNode> capability) {
+    String name = capability.getKey();
+    String prefix = name.equals("extensions") ? "" : name + ".";
+    return capability.getValue().isEmpty()
+        ? Stream.of(name)
+        : capability.getValue().properties().stream().map(part -> prefix + part.getKey());
   }
 
   public static RpcException missingCapability(ObjectNode needed, boolean modern, String reason) {

@@ -47,6 +47,7 @@ class McpSessionsTest {
   void theIdOfASessionHasWhatItsClientDeclared() {
     ObjectNode forms = Json.object();
     forms.putObject("elicitation").putObject("form");
+    forms.putObject("sampling").putObject("tools");
 
     String session = sessions.open("ada", forms);
 
@@ -61,6 +62,7 @@ class McpSessionsTest {
       all.set("experimental", Json.object().set("a", large));
       JsonNode known = declared(sessions.open("ada", all));
       assertThat(known.at("/elicitation/form").isObject()).as(large.toString()).isTrue();
+      assertThat(known.at("/sampling/tools").isObject()).as(large.toString()).isTrue();
     }
   }
 
