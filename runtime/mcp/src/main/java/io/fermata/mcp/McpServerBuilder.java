@@ -459,8 +459,8 @@ public final class McpServerBuilder {
    * @throws IllegalStateException if other machines can reach the address without authentication,
    *     the tokens of an issuer have no audience, or the port is not available
    * @throws IllegalArgumentException if operators or instructors cannot authenticate, a tool has no
-   *     handler or the name of another one, a prompt has no handler, or scopes are named for a tool
-   *     that is not there
+   *     handler or the name of another one, or requires an invalid header, a prompt has no handler,
+   *     or scopes are named for a tool that is not there
    */
   public McpServer start() {
     requirePermissions();
@@ -499,6 +499,7 @@ public final class McpServerBuilder {
   /** What cannot run is rejected before there is anything to close. */
   private Core core() {
     requireRunnable(Catalog.toolNames(host));
+    Catalog.requireHeaders(host);
     return new Core();
   }
 

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.TaskUse;
+import io.fermata.flow.ToolHints;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpBody;
 import io.fermata.mcp.feature.McpCall;
@@ -17,6 +19,7 @@ import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTemplate;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.settings.OAuth;
+import io.fermata.session.call.ToolContract;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
@@ -410,6 +413,48 @@ class PlainToolsTest {
     assertThat(routed("8", "{\"zone\":7}")).isEqualTo(-32020);
     assertThat(routed("7", "{}")).isEqualTo(-32020);
     assertThat(routed("=?base64?Nw?=", "{\"zone\":7}")).isEqualTo(-32020);
+  }
+
+  /** A host with one job, whose argument is repeated in a header. */
+  private static FakeHost jobWithHeader(String header) {
+    ObjectNode input = Json.object().put("type", "object");
+    input
+        .putObject("properties")
+        .putObject("zone")
+        .put("type", "integer")
+        .put("x-mcp-header", header);
+    ToolContract job =
+        new ToolContract(
+            "noop",
+            "Job",
+            "Runs",
+            input,
+            Json.object(),
+            TaskUse.WHEN_LATE,
+            ToolContract.Kind.JOB,
+            ToolHints.CHANGES,
+            "");
+    return new FakeHost() {
+      @Override
+      public List<ToolContract> tools() {
+        return List.of(job);
+      }
+    };
+  }
+
+  @Test
+  void aHeaderMustSayWhatTheArgumentOfAJobSays() {
+    try (McpServer serving = McpServer.serving(jobWithHeader("Zone")).port(0).start()) {
+      Wired client = new Wired(serving).with("Mcp-Name", "noop").with("Mcp-Param-Zone", "8");
+
+      assertThat(client.modern("tools/call", "\"name\":\"noop\",\"arguments\":{\"zone\":8}").code())
+          .isZero();
+      assertThat(client.modern("tools/call", "\"name\":\"noop\",\"arguments\":{\"zone\":7}").code())
+          .isEqualTo(-32020);
+    }
+    assertThatThrownBy(() -> McpServer.serving(jobWithHeader("a b")).port(0).start())
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("The tool noop requires the header \"a b\"");
   }
 
   private JsonNode firstOfLogging(String level) throws Exception {

@@ -41,7 +41,8 @@ public final class Catalog {
 
   Catalog(ToolHost host, RegisteredFeatures offers, ResultWriter results) {
     this.offers = offers;
-    this.headers = offers.requireOfferable(toolNames(host));
+    this.headers = new HashMap<>(offers.requireOfferable(toolNames(host)));
+    this.headers.putAll(requireHeaders(host));
     List<ToolContract> flows = host.tools();
     List<DisplayTool> displays = host.displays();
     List<ToolPage> rendering = ToolPage.all(displays, offers).toList();
@@ -82,6 +83,18 @@ public final class Catalog {
             host.tools().stream().map(ToolContract::name),
             host.displays().stream().map(DisplayTool::name))
         .collect(Collectors.toUnmodifiableSet());
+  }
+
+  /**
+   * The headers that repeat arguments of the flows and the agents of a host, by tool.
+   *
+   * @throws IllegalArgumentException if one is invalid
+   */
+  public static Map<String, List<ParamHeader>> requireHeaders(ToolHost host) {
+    return host.tools().stream()
+        .collect(
+            Collectors.toUnmodifiableMap(
+                ToolContract::name, it -> ParamHeader.of(it.name(), it.inputSchema())));
   }
 
   private static Stream<ObjectNode> tools(
