@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpReply;
+import io.fermata.mcp.rpc.FormSchema;
 import io.fermata.mcp.rpc.Revision;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -15,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.UnaryOperator;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The open questions of a run as elicitation forms, and submitted forms as answers. Each question
@@ -23,9 +23,6 @@ import org.jspecify.annotations.Nullable;
  * a secret, there are no forms at all. Pure.
  */
 final class ElicitationForms {
-  /** The text formats that clients know; the flow checks others. */
-  private static final Set<String> FORMATS = Set.of("email", "uri", "date", "date-time");
-
   /** No forms. */
   static final ElicitationForms NONE = new ElicitationForms(Map.of());
 
@@ -64,10 +61,11 @@ final class ElicitationForms {
     Map<String, Form> forms = new LinkedHashMap<>();
     for (JsonNode question : questions(body)) {
       String field = question.path("field").asText();
-      ObjectNode shown = fieldSchema(question.path("fieldSchema"), question.path("suggestions"));
+      ObjectNode shown = FormSchema.field(question.path("fieldSchema"));
       if (shown == null) {
         return NONE;
       }
+      suggest(question.path("suggestions"), shown);
       ObjectNode schema = Json.object().put("type", "object");
       schema.putObject("properties").set(field, shown);
       boolean optional = question.path("optional").asBoolean();
@@ -99,89 +97,15 @@ final class ElicitationForms {
     return "";
   }
 
-  /** A field in the restricted schema that clients know; null if it does not fit. */
-  private static @Nullable ObjectNode fieldSchema(JsonNode schema, JsonNode suggestions) {
-    if (schema.path("writeOnly").asBoolean()) {
-      return null;
-    }
-    ObjectNode shown = Json.object();
-    boolean simple =
-        switch (schema.path("type").asText()) {
-          case "string" -> text(schema, shown);
-          case "integer", "number" -> number(schema, shown);
-          case "boolean" -> true;
-          case "array" -> choices(schema, shown);
-          default -> false;
-        };
-    if (!simple) {
-      return null;
-    }
-    shown.put("type", schema.path("type").asText());
-    copy(schema, shown, "title");
-    copy(schema, shown, "default");
-    String description = described(schema.path("description").asText(), suggestions);
-    if (!description.isEmpty()) {
-      shown.put("description", description);
-    }
-    return shown;
-  }
-
-  private static boolean text(JsonNode schema, ObjectNode shown) {
-    if (schema.has("const")) {
-      shown.putArray("enum").add(schema.path("const"));
-      return schema.path("const").isTextual();
-    } else if (schema.has("enum")) {
-      shown.set("enum", schema.path("enum"));
-      return texts(schema.path("enum"));
-    }
-    copy(schema, shown, "minLength");
-    copy(schema, shown, "maxLength");
-    if (FORMATS.contains(schema.path("format").asText())) {
-      copy(schema, shown, "format");
-    }
-    return true;
-  }
-
-  private static boolean number(JsonNode schema, ObjectNode shown) {
-    copy(schema, shown, "minimum");
-    copy(schema, shown, "maximum");
-    return !schema.has("enum") && !schema.has("const");
-  }
-
-  private static boolean choices(JsonNode schema, ObjectNode shown) {
-    JsonNode items = schema.path("items");
-    copy(schema, shown, "minItems");
-    copy(schema, shown, "maxItems");
-    shown.putObject("items").put("type", "string").set("enum", items.path("enum"));
-    return items.path("type").asText().equals("string")
-        && items.has("enum")
-        && texts(items.path("enum"));
-  }
-
-  private static boolean texts(JsonNode values) {
-    for (JsonNode value : values) {
-      if (!value.isTextual()) {
-        return false;
-      }
-    }
-    return !values.isEmpty();
-  }
-
-  private static void copy(JsonNode from, ObjectNode to, String keyword) {
-    if (from.has(keyword)) {
-      to.set(keyword, from.get(keyword));
-    }
-  }
-
   /** Suggestions are not binding, so they are part of the description and not an enum. */
-  private static String described(String description, JsonNode suggestions) {
+  private static void suggest(JsonNode suggestions, ObjectNode shown) {
     List<String> offered = new ArrayList<>();
     suggestions.forEach(each -> offered.add(each.asText()));
-    if (offered.isEmpty()) {
-      return description;
+    if (!offered.isEmpty()) {
+      String description = shown.path("description").asText();
+      String all = "Suggestions: " + String.join(", ", offered);
+      shown.put("description", description.isEmpty() ? all : description + "\n" + all);
     }
-    String all = "Suggestions: " + String.join(", ", offered);
-    return description.isEmpty() ? all : description + "\n" + all;
   }
 
   /** Whether there are no forms. */

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
+import io.fermata.mcp.rpc.FormSchema;
 import io.fermata.mcp.rpc.Revision;
 import org.jspecify.annotations.Nullable;
 
@@ -27,13 +28,16 @@ public final class McpAsk {
   }
 
   /**
-   * A form for the user to fill in. It must not ask for secrets.
+   * A form for the user to fill in. It must not ask for secrets. The client is sent the words of
+   * the schema that forms have; a reply is checked with all of them.
    *
    * @param schema a flat object: strings, numbers, booleans and choices
+   * @throws IllegalArgumentException if a property does not fit into a form
    */
   public static McpAsk form(String message, ObjectNode schema) {
-    McpAsk ask = uncheckedForm(message, schema);
-    ask.form = ArgumentSchema.of(schema);
+    ArgumentSchema whole = ArgumentSchema.of(schema);
+    McpAsk ask = uncheckedForm(message, FormSchema.of(schema));
+    ask.form = whole;
     return ask;
   }
 
@@ -44,7 +48,11 @@ public final class McpAsk {
     return new McpAsk(ELICIT, params, declared("elicitation"));
   }
 
-  /** A form for the user to fill in, with the components of a record. */
+  /**
+   * A form for the user to fill in, with the components of a record.
+   *
+   * @throws IllegalArgumentException if a component does not fit into a form
+   */
   public static McpAsk form(String message, Class<? extends Record> fields) {
     ObjectNode schema = ArgumentSchema.of(fields).json();
     schema.remove("additionalProperties");

@@ -56,6 +56,8 @@ class ElicitationFormsTest {
     assertThat(
             shown(asking("{'type':'array','items':{'type':'string','enum':['a']},'minItems':1}")))
         .isEqualTo(parsed("{'minItems':1,'items':{'type':'string','enum':['a']},'type':'array'}"));
+    assertThat(shown(asking("{'type':['string','null'],'oneOf':[{'const':'a','title':'A'}]}")))
+        .isEqualTo(parsed("{'oneOf':[{'const':'a','title':'A'}],'type':'string'}"));
     ObjectNode suggested =
         parsed(
             "{'status':'interrupt','question':'?','field':'seats','suggestions':['two','ten'],"
@@ -69,6 +71,7 @@ class ElicitationFormsTest {
   @ValueSource(
       strings = {
         "{'type':'object','properties':{}}",
+        "{'type':['string','integer']}",
         "{'type':'array','items':{'type':'string'}}",
         "{'type':'array','items':{'type':'integer','enum':[1]}}",
         "{'type':'number','enum':[1,2]}",
