@@ -35,6 +35,7 @@ public final class World implements Outside {
   public final Map<String, String> env = new HashMap<>();
   final List<MessageDelta> deltas = new ArrayList<>();
   public final List<String> flowCalls = new ArrayList<>();
+  public final List<FlowAttempt> flowAttempts = new ArrayList<>();
   public final List<String> withdrawn = new ArrayList<>();
   public final List<String> delegated = new ArrayList<>();
   public final List<String> reports = new ArrayList<>();
@@ -114,11 +115,12 @@ public final class World implements Outside {
 
   @Override
   public CompletionStage<FlowOutcome> callFlow(
-      String name, String callKey, ObjectNode arguments, boolean repeated) {
+      String name, String callKey, ObjectNode arguments, FlowAttempt attempt) {
     if (again != null) {
       return CompletableFuture.completedFuture((FlowOutcome) again.received());
     }
     flowCalls.add(name + " " + callKey + " " + arguments);
+    flowAttempts.add(attempt);
     FlowOutcome known = begun.get(callKey);
     if (known == null
         || known instanceof FlowOutcome.Unfinished

@@ -1052,6 +1052,26 @@ class ThreadHostTest {
   }
 
   @Test
+  void aCallWhoseRunWasErasedEndsWithAnErrorAndItsFlowDoesNotBeginAgain() throws Exception {
+    List<String> done = new CopyOnWriteArrayList<>();
+    FlowTool paint = mixing(done, flow -> flow.waitFor("dry", "dried"));
+    Instant began = Instant.now();
+    String id;
+    try (Fermata host = at(began, paint)) {
+      id = sent(host, "go");
+      waits(host.threads(), id, "for signal dried");
+      TestHost.eventually(() -> runs(host) == 1);
+      now(host.runs().erase("paint", runs(host, RunQuery.ALL).get(0).runId()));
+    }
+    try (Fermata host = at(began.plusSeconds(120), paint)) {
+      looked(host, id, 2);
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("There is no run"));
+      assertThat(runs(host)).isZero();
+    }
+    assertThat(done).containsExactly("mixed");
+  }
+
+  @Test
   void aCallWhoseToolWasMissingIsLookedAtByTheReleaseThatHasItAgain() throws Exception {
     FlowTool paint =
         paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));

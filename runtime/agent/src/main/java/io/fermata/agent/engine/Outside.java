@@ -54,11 +54,19 @@ public interface Outside {
   /**
    * Calls a flow, or polls a call of it. The stage completes on a thread that author code may
    * block.
-   *
-   * @param repeated whether it may have been called before
    */
   CompletionStage<FlowOutcome> callFlow(
-      String flow, String callKey, ObjectNode arguments, boolean repeated);
+      String flow, String callKey, ObjectNode arguments, FlowAttempt attempt);
+
+  /** An attempt of a call of a flow, by whether its run has begun. */
+  enum FlowAttempt {
+    /** It has not. */
+    FIRST,
+    /** It may have begun: else it begins. */
+    REPEATED,
+    /** It has: if it is gone, as it was erased, the call ends with an error. */
+    LOOK
+  }
 
   /** Passes a person's answer to a flow, like {@link #callFlow}. */
   CompletionStage<FlowOutcome> answerFlow(

@@ -140,7 +140,7 @@ final class RecordedOutside implements Outside {
 
   @Override
   public CompletionStage<FlowOutcome> callFlow(
-      String flow, String callKey, ObjectNode arguments, boolean repeated) {
+      String flow, String callKey, ObjectNode arguments, FlowAttempt attempt) {
     ToolResult result = given.returned();
     if (result != null) {
       return CompletableFuture.completedFuture(
@@ -154,7 +154,7 @@ final class RecordedOutside implements Outside {
   @Override
   public CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers) {
-    return callFlow(flow, callKey, answers, true);
+    return callFlow(flow, callKey, answers, FlowAttempt.REPEATED);
   }
 
   @Override

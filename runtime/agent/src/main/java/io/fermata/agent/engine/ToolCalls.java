@@ -196,9 +196,16 @@ public final class ToolCalls {
     CallState.Answer answer = call.answer();
     Outside outside = recorder.outside();
     return answer == null || answer.answers() == null
-        ? outside.callFlow(called.name(), call.key(), arguments, call.attempt() > 1)
+        ? outside.callFlow(called.name(), call.key(), arguments, attempt())
         : outside.answerFlow(
             called.name(), call.key(), answer.id(), ChangeRecorder.object(answer.answers()));
+  }
+
+  private Outside.FlowAttempt attempt() {
+    if (call.flowSeen()) {
+      return Outside.FlowAttempt.LOOK;
+    }
+    return call.attempt() > 1 ? Outside.FlowAttempt.REPEATED : Outside.FlowAttempt.FIRST;
   }
 
   private ThreadInput.Result cameTo(Outside.FlowOutcome outcome) {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param retryAt when the next attempt is due; null if none is
  * @param question the open question about it, or what its flow waits for; null for none
  * @param answer the answer to it
- * @param begun whether the hooks for its start have run and are journaled
+ * @param onset what is journaled of its start
  * @param child the child thread that works for it; null for none
  * @param result its result, before the hooks
  * @param message its result message; null before its end, or if a hook removed it
@@ -30,7 +30,7 @@ public record CallState(
     @Nullable Long retryAt,
     @Nullable JsonNode question,
     @Nullable Answer answer,
-    boolean begun,
+    Onset onset,
     @Nullable String child,
     @Nullable ToolResult result,
     @Nullable Message message) {
@@ -69,6 +69,16 @@ public record CallState(
     OVER
   }
 
+  /** What is journaled of the start of a call. */
+  @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
+  public enum Onset {
+    NONE,
+    /** The hooks for its start have run. */
+    ANNOUNCED,
+    /** The flow behind it was seen waiting, so that it has begun. */
+    SEEN
+  }
+
   /**
    * A person's answer about a call.
    *
@@ -104,7 +114,7 @@ public record CallState(
         null,
         null,
         null,
-        false,
+        Onset.NONE,
         null,
         null,
         null);
@@ -126,9 +136,19 @@ public record CallState(
     return phase == Phase.OVER || phase == Phase.DETACHED;
   }
 
+  /** Whether the hooks for its start have run and are journaled. */
+  public boolean begun() {
+    return onset != Onset.NONE;
+  }
+
+  /** Whether the flow behind it has begun; if not, it may have begun all the same. */
+  public boolean flowSeen() {
+    return onset == Onset.SEEN;
+  }
+
   /** Whether an attempt has started, as opposed to a call that was refused. */
   public boolean started() {
-    return begun || attempt > 0;
+    return begun() || attempt > 0;
   }
 
   /** Whether an attempt is made, or will be repeated without a person. */
@@ -156,7 +176,7 @@ public record CallState(
 
   /** Whether a flow is known to be behind it, at work or waiting. */
   public boolean hasFlow() {
-    return waitsForFlow() || (begun && performed());
+    return waitsForFlow() || (begun() && performed());
   }
 
   /** Whether it waits for a person. */
@@ -213,7 +233,7 @@ public record CallState(
         what == null ? Phase.RETRYING : Phase.PAUSED,
         draft -> {
           draft.retryAt = until;
-          draft.begun = true;
+          draft.began(what != null);
           draft.question = what == null ? null : Json.object().put(WAITS_FOR, what);
         });
   }
@@ -224,7 +244,9 @@ public record CallState(
         draft -> {
           draft.question = what;
           draft.answer = approval ? null : answer;
-          draft.begun |= !approval;
+          if (!approval) {
+            draft.began(true);
+          }
         });
   }
 
@@ -242,7 +264,7 @@ public record CallState(
     return entering(
         Phase.DELEGATED,
         draft -> {
-          draft.begun = true;
+          draft.began(false);
           draft.child = threadId;
         });
   }
@@ -278,6 +300,7 @@ public record CallState(
             Phase.WAITING,
             draft -> {
               draft.attempt = 0;
+              draft.onset = begun() ? Onset.ANNOUNCED : Onset.NONE;
               draft.question = null;
               draft.child = null;
               draft.answer = answer != null && approved() ? answer.approvalAlone() : null;
@@ -307,7 +330,7 @@ public record CallState(
     private @Nullable Long retryAt;
     private @Nullable JsonNode question;
     private @Nullable Answer answer;
-    private boolean begun;
+    private Onset onset;
     private @Nullable String child;
     private @Nullable ToolResult result;
     private @Nullable Message message;
@@ -317,13 +340,17 @@ public record CallState(
       attempt = before.attempt;
       question = before.question;
       answer = before.answer;
-      begun = before.begun;
+      onset = before.onset;
       child = before.child;
+    }
+
+    void began(boolean seen) {
+      onset = seen || onset == Onset.SEEN ? Onset.SEEN : Onset.ANNOUNCED;
     }
 
     CallState entering(Phase phase) {
       return new CallState(
-          before.request, phase, attempt, retryAt, question, answer, begun, child, result, message);
+          before.request, phase, attempt, retryAt, question, answer, onset, child, result, message);
     }
   }
 }

@@ -898,6 +898,27 @@ class CallsTest {
   }
 
   @Test
+  void onceAFlowWasSeenWaitingItsCallOnlyLooksWhateverItComesTo() {
+    model.call("quote").say("Done.");
+    Conversation talk = talk(QUOTE);
+    talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");
+    talk.say("Go").pass(Duration.ofSeconds(2));
+    talk.world().flow = args -> new Outside.FlowOutcome.Waiting("for signal x", null);
+    talk.pass(Duration.ofSeconds(2));
+    talk.world().flow = args -> new Outside.FlowOutcome.Unfinished("works");
+    talk.pass(Duration.ofHours(1)).crash().pass(Duration.ofSeconds(2));
+
+    assertThat(talk.world().flowAttempts)
+        .startsWith(
+            Outside.FlowAttempt.FIRST,
+            Outside.FlowAttempt.REPEATED,
+            Outside.FlowAttempt.REPEATED,
+            Outside.FlowAttempt.LOOK)
+        .endsWith(Outside.FlowAttempt.LOOK)
+        .hasSize(5);
+  }
+
+  @Test
   void aFlowThatWaitsForASignalIsPolledEverMoreRarelyAndWithinAnHourOfIt() {
     model.call("quote").say("Signed.");
     Conversation talk = talk(QUOTE);

@@ -109,11 +109,15 @@ public final class HostOutside implements Outside {
 
   @Override
   public CompletionStage<FlowOutcome> callFlow(
-      String flow, String callKey, ObjectNode arguments, boolean repeated) {
+      String flow, String callKey, ObjectNode arguments, FlowAttempt attempt) {
     ToolUse use = use(flow, callKey);
     ToolUses flows = services.flows();
     return outcome(
-        repeated ? flows.repeat(use, arguments) : flows.start(use, arguments, progress -> {}));
+        switch (attempt) {
+          case FIRST -> flows.start(use, arguments, progress -> {});
+          case REPEATED -> flows.repeat(use, arguments);
+          case LOOK -> flows.look(use);
+        });
   }
 
   @Override

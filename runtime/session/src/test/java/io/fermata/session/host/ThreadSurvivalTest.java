@@ -495,7 +495,7 @@ class ThreadSurvivalTest {
   }
 
   private static CompletionStage<Outside.FlowOutcome> repeated(Outside outside) {
-    return outside.callFlow("paint", "c1", Json.object(), true);
+    return outside.callFlow("paint", "c1", Json.object(), Outside.FlowAttempt.REPEATED);
   }
 
   record Case(@Nullable String colour) {}
