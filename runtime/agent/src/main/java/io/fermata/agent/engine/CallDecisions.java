@@ -61,7 +61,10 @@ final class CallDecisions {
       if (!before.isEmpty() && !free) {
         return false;
       }
-      boolean waits = waitsForChild(site, call, before) || waitsForHandoff(site, call, before);
+      boolean waits =
+          waitsForChild(site, call, before)
+              || waitsForWithdrawal(site, call)
+              || waitsForHandoff(site, call, before);
       if (call.phase() == CallState.Phase.WAITING && !waits) {
         start(site, call);
         return true;
@@ -96,6 +99,16 @@ final class CallDecisions {
     String reference =
         ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
     return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
+  }
+
+  /** Whether the child of a call is yet to stop, which would end the work for this call, too. */
+  private boolean waitsForWithdrawal(CallSite site, CallState call) {
+    String child =
+        site.offered(call) instanceof SubAgent relation
+            ? ToolCalls.reference(relation, call, decided.state())
+            : null;
+    return child != null
+        && decided.state().abandonedCalls().stream().anyMatch(left -> child.equals(left.child()));
   }
 
   /** Whether a call is to hand the thread over, as an earlier one of its step may yet do. */

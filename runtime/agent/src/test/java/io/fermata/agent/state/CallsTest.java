@@ -1464,6 +1464,24 @@ class CallsTest {
   }
 
   @Test
+  void aChildThatIsYetToStopGetsNoOtherCallBefore() {
+    model.call("worker", Map.of("message", "dig")).call("worker", Map.of("message", "deeper"));
+    Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
+
+    talk.stop()
+        .post("Try again")
+        .runUntil(
+            effect -> effect.kind() == ThreadEffect.Kind.WITHDRAW && talk.ready().size() == 1);
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig");
+    assertThat(talk.world().stoppedChildren).isEmpty();
+
+    talk.crash().run();
+
+    assertThat(talk.world().stoppedChildren).containsExactly("child-s1.0");
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig", "child-s1.0: deeper");
+  }
+
+  @Test
   void aParentThatCannotBeReachedIsNotifiedLaterAndNotAtOnceAgain() {
     Conversation talk = Conversation.child(Agent.aiHuman("desk", prompt()));
     model.say("Found.");

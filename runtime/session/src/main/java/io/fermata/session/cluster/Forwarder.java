@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -128,7 +129,10 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
   private final ActorSystem<SessionRegion.Message> system;
   private final Telemetry telemetry;
   private final LongSupplier nanos;
-  private final Map<Long, Forwarded> calls = new ConcurrentHashMap<>();
+
+  /** By number, so that those of a session are sent again in their order. */
+  private final Map<Long, Forwarded> calls = new ConcurrentSkipListMap<>();
+
   private final Map<Long, Request> requests = new HashMap<>();
 
   /** The deletions that no host has confirmed yet. */

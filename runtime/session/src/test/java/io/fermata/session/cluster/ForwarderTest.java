@@ -33,6 +33,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.apache.pekko.actor.typed.ActorSystem;
@@ -140,6 +141,20 @@ class ForwarderTest {
         .as("another host may have carried it out")
         .containsExactly(false, true);
     assertThat(forwarder.resends()).isEqualTo(1);
+  }
+
+  @Test
+  void callsThatNobodyConfirmedAreSentAgainInTheOrderInWhichTheyWereSent() {
+    for (int i = 0; i < 16; i++) {
+      List<Long> ids = Stream.generate(() -> called().id()).limit(3).toList();
+
+      forwarder.opened(SHARD);
+
+      assertThat(sent()).isEqualTo(new ToShard.Touch());
+      assertThat(Stream.generate(() -> ((ToShard.Deliver) sent()).id()).limit(3).toList())
+          .isEqualTo(ids);
+      ids.forEach(id -> forwarder.replied(id, moved()));
+    }
   }
 
   @Test
