@@ -66,6 +66,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
@@ -377,8 +378,8 @@ final class HostParts {
         new SessionHost.Continuity(lostSessions, placement()));
   }
 
-  private Outside outside(String threadId) {
-    return new HostOutside(outside, threadId);
+  private Outside outside(String threadId, BooleanSupplier cancelled) {
+    return new HostOutside(outside, threadId, cancelled);
   }
 
   private CompletionStage<ThreadState> state(String threadId) {

@@ -15,6 +15,8 @@ import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.FlowTool;
+import io.fermata.agent.Hook;
+import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
@@ -31,6 +33,7 @@ import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Replay;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Settings;
@@ -58,11 +61,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -1163,6 +1168,83 @@ class ThreadHostTest {
   }
 
   /** The flow in its version before {@link #mixing}. */
+  private interface Ending {
+    void of(Fermata host, String thread) throws Exception;
+  }
+
+  private static final Ending STOPPED = (host, id) -> now(host.threads().stop("ann", id));
+
+  @Test
+  void noFlowBeginsForACallThatEndedDuringItsStartHook() throws Exception {
+    Ending deleted = (host, id) -> now(host.threads().delete("ann", id));
+    Ending erased = (host, id) -> now(host.erase(Erasure.principal("ann")));
+    for (Ending ending : List.of(STOPPED, deleted, erased)) {
+      BlockingQueue<String> begun = new LinkedBlockingQueue<>();
+      FlowTool paint =
+          paints(
+              flow ->
+                  flow.act("mix", run -> begun.add("mixed")).edge(START, "mix").edge("mix", END));
+      endsInHook("{}", paint, ending, begun);
+    }
+  }
+
+  @Test
+  void noToolRunsForACallThatEndedDuringItsStartHook() throws Exception {
+    BlockingQueue<String> begun = new LinkedBlockingQueue<>();
+    Tool paint = Tool.of("paint", "Paints.", (flow, args) -> begun.add("painted"));
+    endsInHook("{}", paint, STOPPED, begun);
+  }
+
+  @Test
+  void noChildIsCreatedForACallThatEndedDuringItsStartHook() throws Exception {
+    BlockingQueue<String> begun = new LinkedBlockingQueue<>();
+    Model model =
+        ScriptedModels.answering(
+            messages -> {
+              begun.add("asked");
+              return AiMessage.from("It is painted.");
+            });
+    SubAgent paint = SubAgent.of("painter", "Paints.").as("paint").asBlocking();
+    Agent painter = Agent.aiHuman("painter", Prompt.of("p", model));
+    endsInHook("{\"message\":\"red\"}", paint, STOPPED, begun, painter);
+  }
+
+  /** Ends a call while a hook for its start runs, which swallows the interruption. */
+  private static void endsInHook(
+      String arguments, Offered paint, Ending ending, BlockingQueue<String> begun, Agent... others)
+      throws Exception {
+    CountDownLatch hooked = new CountDownLatch(1);
+    CountDownLatch ended = new CountDownLatch(1);
+    CountDownLatch returned = new CountDownLatch(1);
+    Hook hook =
+        Hook.toolCallStarted(
+            "runs on",
+            (flow, call, args) -> {
+              hooked.countDown();
+              while (ended.getCount() > 0) {
+                Thread.onSpinWait();
+              }
+              assertThat(Thread.interrupted()).isTrue();
+              returned.countDown();
+            });
+    Model model = ScriptedModels.calling("paint", arguments, result -> result);
+    HostBuilder builder =
+        Fermata.host()
+            .store(Store.memory())
+            .agent(Agent.aiHuman("decorator", Prompt.of("p", model).tools(paint).hooks(hook)));
+    for (Agent other : others) {
+      builder.agent(other);
+    }
+    try (Fermata host = builder.start()) {
+      String id = sent(host, "go");
+      assertThat(hooked.await(60, TimeUnit.SECONDS)).isTrue();
+      ending.of(host, id);
+      ended.countDown();
+      assertThat(returned.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThat(begun.poll(300, TimeUnit.MILLISECONDS)).as("what began").isNull();
+    }
+  }
+
   private static FlowTool dries() {
     return paints(flow -> flow.act("dry", run -> {}).edge(START, "dry").edge("dry", END));
   }

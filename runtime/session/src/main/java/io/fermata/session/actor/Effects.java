@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.javadsl.TimerScheduler;
@@ -40,8 +41,10 @@ public final class Effects<F extends Effect, R> {
      * Performs an effect, on a thread that it may block.
      *
      * @param progress gets what it publishes while it runs, on any thread
+     * @param cancelled whether its result is no longer wanted: then it begins nothing more
      */
-    CompletionStage<R> perform(F effect, Consumer<ToolProgress> progress);
+    CompletionStage<R> perform(
+        F effect, Consumer<ToolProgress> progress, BooleanSupplier cancelled);
 
     /** The result of an effect whose handler threw. */
     R failed(F effect, Throwable thrown);
@@ -72,6 +75,9 @@ public final class Effects<F extends Effect, R> {
     /** Whether the program has the result, which the journal may not have yet. */
     private boolean delivered;
 
+    /** Author code may have swallowed the interruption of its thread. */
+    private volatile boolean cancelled;
+
     private volatile Activity activity = Activity.NONE;
 
     private volatile @Nullable R result;
@@ -84,6 +90,7 @@ public final class Effects<F extends Effect, R> {
     }
 
     private void cancel() {
+      cancelled = true;
       pieces.close();
       if (task != null && result == null) {
         // Before the handler reports what the interruption did to it.
@@ -258,7 +265,7 @@ public final class Effects<F extends Effect, R> {
     try (Activity.Entered here = activity.enter();
         LogLabels labels = performer.labels(each.effect)) {
       performer
-          .perform(each.effect, piece -> publish(key, each, piece))
+          .perform(each.effect, piece -> publish(key, each, piece), () -> each.cancelled)
           .whenComplete(
               (result, thrown) ->
                   end(

@@ -20,6 +20,8 @@ import java.time.InstantSource;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /** What the session actors of a host share. */
@@ -49,13 +51,13 @@ public record SessionHost(
   /**
    * What the sessions of threads share.
    *
-   * @param outside the world of a thread's effects, by its id
+   * @param outside the world of a thread's effect, by its id and whether the effect is cancelled
    * @param state the state of a thread, by its id
    * @param flowChanged notifies a thread that the flow behind one of its calls has changed
    */
   public record Threading(
       ThreadProgram program,
-      Function<String, Outside> outside,
+      BiFunction<String, BooleanSupplier, Outside> outside,
       Function<String, CompletionStage<ThreadState>> state,
       BiConsumer<ThreadKey, String> flowChanged) {
     public Agents agents() {

@@ -4,7 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowState;
 import io.fermata.agent.SubAgent;
+import io.fermata.agent.Tool;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadAccess;
 import io.fermata.agent.history.HistoryReader;
@@ -41,16 +43,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The world of one thread's effects. */
+/** The world of one effect of a thread. Once it is cancelled, it begins no tool, flow or child. */
 public final class HostOutside implements Outside {
   /**
    * What the threads of a host share.
@@ -83,10 +87,15 @@ public final class HostOutside implements Outside {
   private final Services services;
   private final String threadId;
   private final ThreadKey key;
+  private final BooleanSupplier cancelled;
 
-  public HostOutside(Services services, String threadId) {
+  /**
+   * @param cancelled whether the thread no longer wants what the effect does
+   */
+  public HostOutside(Services services, String threadId, BooleanSupplier cancelled) {
     this.services = services;
     this.threadId = threadId;
+    this.cancelled = cancelled;
     this.key = ThreadKey.require(threadId);
   }
 
@@ -105,6 +114,19 @@ public final class HostOutside implements Outside {
     return services.env().apply(property);
   }
 
+  /** Hooks that ran before may have swallowed the interruption. */
+  private void requireWanted() {
+    if (cancelled.getAsBoolean()) {
+      throw new CancellationException("The work was cancelled");
+    }
+  }
+
+  @Override
+  public @Nullable Object run(Tool tool, FlowState flow, ObjectNode arguments) throws Exception {
+    requireWanted();
+    return Outside.super.run(tool, flow, arguments);
+  }
+
   // --- flows -----------------------------------------------------------------------------------
 
   @Override
@@ -114,15 +136,21 @@ public final class HostOutside implements Outside {
     ToolUses flows = services.flows();
     return outcome(
         switch (attempt) {
-          case FIRST -> flows.start(use, arguments, progress -> {});
-          case REPEATED -> flows.repeat(use, arguments);
+          case FIRST -> start(use, arguments);
+          case REPEATED -> flows.repeat(use, () -> start(use, arguments));
           case LOOK -> flows.look(use);
         });
+  }
+
+  private CompletionStage<ToolOutcome> start(ToolUse use, ObjectNode arguments) {
+    requireWanted();
+    return services.flows().start(use, arguments, progress -> {});
   }
 
   @Override
   public CompletionStage<FlowOutcome> answerFlow(
       String flow, String callKey, String answerId, ObjectNode answers) {
+    requireWanted();
     ToolUse use = use(flow, callKey);
     return outcome(
         services
@@ -259,6 +287,7 @@ public final class HostOutside implements Outside {
       ThreadEvent.Parent parent,
       @Nullable String child,
       String message) {
+    requireWanted();
     Threads.NewMessage posted =
         new Threads.NewMessage(Message.user(message), List.of(), parent.messageKey());
     if (child != null) {

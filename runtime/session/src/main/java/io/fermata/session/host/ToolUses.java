@@ -21,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -129,13 +130,15 @@ public final class ToolUses {
   /**
    * The same of a use that may not have begun: then it begins. Of one that has, neither the
    * arguments nor the tool are looked at, which a release may have changed since.
+   *
+   * @param start begins it
    */
-  CompletionStage<ToolOutcome> repeat(ToolUse use, ObjectNode arguments) {
+  CompletionStage<ToolOutcome> repeat(ToolUse use, Supplier<CompletionStage<ToolOutcome>> start) {
     return status(use)
         .thenCompose(
             status ->
                 code(status.structured()).equals(ErrorCode.UNKNOWN_RUN.wireName())
-                    ? start(use, arguments, progress -> {})
+                    ? start.get()
                     : seen(use, status));
   }
 

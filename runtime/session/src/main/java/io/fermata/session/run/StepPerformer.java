@@ -22,6 +22,7 @@ import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
 import java.util.Locale;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +38,8 @@ record StepPerformer(
     implements Effects.Performer<StepEffect, Input.Result> {
 
   @Override
-  public CompletionStage<Input.Result> perform(StepEffect effect, Consumer<ToolProgress> progress) {
+  public CompletionStage<Input.Result> perform(
+      StepEffect effect, Consumer<ToolProgress> progress, BooleanSupplier cancelled) {
     World world = new World(progress(progress), callers.apply(effect), principal);
     return session
         .host()

@@ -66,7 +66,7 @@ final class ThreadCaller implements Caller {
       return ThreadAccess.of(
           agents.agents(),
           agents.state().apply(use.caller()).toCompletableFuture().get(),
-          agents.outside().apply(use.caller()),
+          agents.outside().apply(use.caller(), () -> false),
           use.callId(),
           effect.place().toString(),
           effect.attempt(),

@@ -40,7 +40,9 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** The port of an agent's threads. Each call is persisted and then replied to at once. */
@@ -444,7 +446,9 @@ public final class ThreadPort
           running,
       Situation<ThreadState, ThreadEvent> at,
       TraceContext cause) {
-    Outside outside = host.threading().outside().apply(at.ahead().threadId());
+    String threadId = at.ahead().threadId();
+    Function<BooleanSupplier, Outside> outside =
+        cancelled -> host.threading().outside().apply(threadId, cancelled);
     return new TurnPerformer(program, at.ahead(), outside, session.entityId(), cause);
   }
 
@@ -452,14 +456,14 @@ public final class ThreadPort
   private record TurnPerformer(
       ThreadProgram program,
       ThreadState state,
-      Outside outside,
+      Function<BooleanSupplier, Outside> outside,
       String entityId,
       TraceContext cause)
       implements Effects.Performer<ThreadEffect, ThreadInput.Result> {
     @Override
     public CompletionStage<ThreadInput.Result> perform(
-        ThreadEffect effect, Consumer<ToolProgress> progress) {
-      return program.perform(state, effect, outside);
+        ThreadEffect effect, Consumer<ToolProgress> progress, BooleanSupplier cancelled) {
+      return program.perform(state, effect, outside.apply(cancelled));
     }
 
     @Override

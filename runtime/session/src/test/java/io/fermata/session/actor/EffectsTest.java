@@ -16,6 +16,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.BiConsumer;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
@@ -47,12 +48,17 @@ class EffectsTest {
   /** What publishes the progress of the effect. */
   private final CompletableFuture<Consumer<ToolProgress>> progress = new CompletableFuture<>();
 
+  /** Whether the effect is cancelled. */
+  private final CompletableFuture<BooleanSupplier> cancelled = new CompletableFuture<>();
+
   /** Never has a result. */
   private final Effects.Performer<StepEffect, String> hanging =
       new Effects.Performer<>() {
         @Override
-        public CompletionStage<String> perform(StepEffect effect, Consumer<ToolProgress> listener) {
+        public CompletionStage<String> perform(
+            StepEffect effect, Consumer<ToolProgress> listener, BooleanSupplier unwanted) {
           progress.complete(listener);
+          cancelled.complete(unwanted);
           return new CompletableFuture<>();
         }
 
@@ -156,6 +162,17 @@ class EffectsTest {
     free.complete(null);
     awaitThreads();
     assertThat(secondGot).containsExactly(new SessionCommand.EffectStarted(BOOK.key()));
+  }
+
+  @Test
+  void anEffectThatIsNoLongerWantedKnowsIt() {
+    start();
+    effects.retain(List.of(BOOK));
+    assertThat(cancelled.join().getAsBoolean()).isFalse();
+
+    effects.retain(List.of());
+
+    assertThat(cancelled.join().getAsBoolean()).isTrue();
   }
 
   private void publish(String piece) {

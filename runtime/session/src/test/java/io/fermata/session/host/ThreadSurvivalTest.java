@@ -450,7 +450,8 @@ class ThreadSurvivalTest {
             InstantSource.system(),
             name -> null,
             HostThreads.start(Settings.DEFAULT, UnaryOperator.identity())),
-        "echo.t1");
+        "echo.t1",
+        () -> false);
   }
 
   @Test

@@ -40,7 +40,7 @@ class ThreadCallerTest {
       new ThreadCaller(
           new SessionHost.Threading(
               new ThreadProgram(new Agents(List.of())),
-              thread -> NOWHERE,
+              (thread, cancelled) -> NOWHERE,
               this::state,
               (thread, call) -> {}),
           new ToolUse("book", "t1", "c1"),
