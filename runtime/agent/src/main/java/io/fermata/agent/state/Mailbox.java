@@ -115,9 +115,10 @@ public record Mailbox(
     return latest;
   }
 
-  /** Without the content of the messages. */
+  /** Without the messages, but with their ids. */
   Mailbox outline() {
-    List<Message> waiting = inbox.stream().map(message -> Message.user("")).toList();
+    List<Message> waiting =
+        inbox.stream().map(message -> Message.user("").placed(message.id(), 0, 0, null)).toList();
     return new Mailbox(waiting, keys, digests, answers, received);
   }
 
