@@ -184,9 +184,14 @@ public record CallState(
     return phase == Phase.APPROVING || phase == Phase.ASKING;
   }
 
-  /** Whether views show what it asks or waits for. */
+  /** The child that works for it now; null for none. */
+  @Nullable String childAtWork() {
+    return phase == Phase.DELEGATED ? child : null;
+  }
+
+  /** Whether views show what it asks or waits for, if only in a child. */
   boolean shown() {
-    return open() || phase == Phase.PAUSED;
+    return open() || phase == Phase.PAUSED || childAtWork() != null;
   }
 
   /**

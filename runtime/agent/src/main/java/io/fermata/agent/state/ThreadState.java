@@ -246,9 +246,8 @@ public record ThreadState(
 
   /** The child that works for a call; null for none. */
   private @Nullable ChildThread childOf(CallState call) {
-    return call.phase() == CallState.Phase.DELEGATED && call.child() != null
-        ? children().get(call.child())
-        : null;
+    String child = call.childAtWork();
+    return child == null ? null : children().get(child);
   }
 
   // --- children and parent ---------------------------------------------------------------------
@@ -283,7 +282,7 @@ public record ThreadState(
   public @Nullable CallState delegatedTo(String child) {
     for (StepFrame frame : frames().values()) {
       for (CallState call : frame.calls()) {
-        if (call.phase() == CallState.Phase.DELEGATED && child.equals(call.child())) {
+        if (child.equals(call.childAtWork())) {
           return call;
         }
       }

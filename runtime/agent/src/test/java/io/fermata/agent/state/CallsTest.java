@@ -1015,6 +1015,7 @@ class CallsTest {
     assertThat(talk.lines().get(2)).contains("It waits in the thread child-s1.0.", "not ended yet");
     assertThat(talk.state().asks()).isFalse();
     assertThat(talk.state().waitingIn()).hasSize(1);
+    assertThat(talk.state().outline().waitingIn()).isEqualTo(talk.state().waitingIn());
     talk.report("child-s1.0", 2, false, "a hole").run();
     assertThat(talk.lines().get(5)).contains("has ended:", "a hole");
     assertThat(talk.last().content()).isEqualTo("It is dug.");

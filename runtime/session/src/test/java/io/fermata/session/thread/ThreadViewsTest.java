@@ -3,6 +3,11 @@ package io.fermata.session.thread;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.fermata.agent.message.Message;
+import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
+import io.fermata.agent.model.Usage;
+import io.fermata.agent.state.ChildThread;
+import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.session.admin.Threads;
@@ -42,5 +47,28 @@ class ThreadViewsTest {
 
     assertThat(view(reply).inbox()).containsExactly("m-u1", "m-u2");
     assertThat(reply.outline().state().inbox()).extracting(Message::content).containsOnly("");
+  }
+
+  @Test
+  void whatACallWaitsForInAChildIsShownOnEachHost() {
+    ChildThread child =
+        new ChildThread("t9", "helper", "aide", ChildThread.Status.WAITING, "", Usage.ZERO);
+    RequestedCall call = RequestedCall.of("c1", "helper", "{}");
+    Message message = Message.assistant("Let me see.").placed("m-s1", 2_000, 0, null);
+
+    ThreadReply reply =
+        reply(
+            new ThreadEvent.StepBegan(StepFrame.TOP, Side.A, "desk", 1, 1, "m-s1", 1),
+            new ThreadEvent.StepEnded(
+                StepFrame.TOP,
+                message.withToolCalls(List.of(call)),
+                List.of(call),
+                new ThreadEvent.StepLog(
+                    "s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null, null)),
+            new ThreadEvent.ChildCreated(child),
+            new ThreadEvent.CallDelegated("s1.0", "t9"));
+
+    assertThat(view(reply).waits())
+        .containsExactly(new Threads.Wait("s1.0", "helper", "in the thread t9"));
   }
 }
