@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
@@ -13,11 +14,13 @@ import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.replay.ThreadReplay;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFork;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.Store;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.admin.DataKeys;
@@ -280,6 +283,74 @@ class ThreadForkTest {
         .stream()
         .map(Threads.Listed::threadId)
         .toList();
+  }
+
+  private record Wish(String message) {}
+
+  private static Agent clerk(String name, Model model) {
+    Tool pay = Tool.of("pay", "Pays.", Wish.class, (flow, args) -> "Paid").approval("Pay?");
+    Prompt sum = Prompt.of("sum", ScriptedModels.saying("Summed.")).toolDescription("Sums up.");
+    return Agent.aiHuman(name, Prompt.of("clerk", model).tools(pay, sum.asTool()));
+  }
+
+  /** Calls the tool that the user names, unless that is none. */
+  private static AiMessage served(List<ChatMessage> messages) {
+    if (!(messages.get(messages.size() - 1) instanceof UserMessage user)) {
+      return AiMessage.from("Done.");
+    }
+    String wanted = user.singleText();
+    if (wanted.equals("fail")) {
+      throw new IllegalStateException("The provider is down");
+    }
+    return AiMessage.from(
+        ToolExecutionRequest.builder()
+            .id(wanted + messages.size())
+            .name(wanted)
+            .arguments("{\"message\":\"please\"}")
+            .build());
+  }
+
+  @Test
+  void aForkBeginsBeforeAnyMessageOfItsSourceWhateverBroughtIt() {
+    Agent clerk = clerk("clerk", ScriptedModels.answering(ThreadForkTest::served));
+    Agent better = clerk("better", ScriptedModels.saying("Better."));
+    try (Fermata host = Fermata.host().store(file()).agent(clerk).agent(better).start()) {
+      String source =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread("ann", "clerk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      for (String wanted : List.of("sum", "pay", "fail")) {
+        say(host, source, wanted, List.of());
+      }
+      List<String> ids =
+          now(
+                  host.threads()
+                      .messages(
+                          "ann", source, Threads.MessageQuery.latest(100).depth(9).withSilent()))
+              .messages()
+              .stream()
+              .map(Message::id)
+              .toList();
+      assertThat(ids).contains("m-s1.0.in", "m-s4.0", "m-s5");
+      ThreadJournal journal = now(host.journals().thread(source).readWithSecrets());
+      assertThat(journal.events())
+          .hasAtLeastOneElementOfType(ThreadEvent.FrameOpened.class)
+          .hasAtLeastOneElementOfType(ThreadEvent.CallDetached.class)
+          .hasAtLeastOneElementOfType(ThreadEvent.StepFailed.class);
+
+      for (String id : ids) {
+        Threads.View fork = now(host.threads().fork("ann", source, NewFork.sandbox().before(id)));
+        long entry = Objects.requireNonNull(fork.fork()).entry();
+        assertThat(Json.text(Json.tree(journal.entries().get((int) entry).events())))
+            .contains("\"id\":\"" + id + "\"");
+      }
+
+      Threads.View fork = fork(host, source, NewFork.live().before("m-s5").agent("better"));
+      assertThat(texts(host, fork.threadId()))
+          .startsWith("ASSISTANT: Better.", "USER: fail")
+          .hasSameSizeAs(texts(host, source));
+    }
   }
 
   @Test

@@ -106,14 +106,14 @@ public final class ThreadSecrets {
 
   /** The calls that an event brings. */
   private static List<RequestedCall> requested(ThreadEvent event) {
+    List<RequestedCall> calls = new ArrayList<>();
     if (event instanceof ThreadEvent.StepEnded e) {
-      List<RequestedCall> calls = new ArrayList<>(e.calls());
-      calls.addAll(e.message().toolCalls());
-      return calls;
-    } else if (event instanceof ThreadEvent.Said e) {
-      return e.message().toolCalls();
+      calls.addAll(e.calls());
+    } else if (event instanceof ThreadEvent.Queued e) {
+      calls.add(e.call());
     }
-    return event instanceof ThreadEvent.Queued e ? List.of(e.call()) : List.of();
+    event.messages().forEach(message -> calls.addAll(message.toolCalls()));
+    return calls;
   }
 
   /** Hands over every secret value that an event brings. */
@@ -153,13 +153,8 @@ public final class ThreadSecrets {
       everywhere.find(e.key(), e.value(), found);
     } else if (event instanceof ThreadEvent.CallReturned e) {
       content(e.result().text(), found);
-    } else if (event instanceof ThreadEvent.CallEnded e) {
-      content(e.message(), found);
-    } else if (event instanceof ThreadEvent.Received e) {
-      content(e.message(), found);
-    } else if (event instanceof ThreadEvent.Said e) {
-      content(e.message(), found);
     }
+    event.messages().forEach(message -> content(message, found));
   }
 
   private void content(Message message, Consumer<JsonNode> found) {

@@ -30,6 +30,24 @@ import org.jspecify.annotations.Nullable;
 @JsonTypeIdResolver(KindNames.class)
 public sealed interface ThreadEvent {
 
+  /**
+   * The messages that it brings, at top level or inside a sub-prompt. One that is received comes
+   * again once it is taken, as hooks made it.
+   */
+  default List<Message> messages() {
+    return List.of();
+  }
+
+  /** What brings one message. */
+  sealed interface OfMessage extends ThreadEvent {
+    Message message();
+
+    @Override
+    default List<Message> messages() {
+      return List.of(message());
+    }
+  }
+
   /** A change that author code made through its {@link FlowState}. */
   sealed interface Change extends ThreadEvent {}
 
@@ -119,14 +137,14 @@ public sealed interface ThreadEvent {
    * @param notice the host says in it what became of a call or of a sub-agent; nobody posted it
    */
   record Received(@Nullable String key, Message message, long at, boolean notice)
-      implements ThreadEvent {
+      implements OfMessage {
     public Received(@Nullable String key, Message message, long at) {
       this(key, message, at, false);
     }
   }
 
   /** A received message was added to the conversation. */
-  record Taken(Message message) implements ThreadEvent {}
+  record Taken(Message message) implements OfMessage {}
 
   /** A message arrived for a thread that a client had stopped. */
   record Released() implements ThreadEvent {}
@@ -163,7 +181,12 @@ public sealed interface ThreadEvent {
    * @param log the log of the step
    */
   record StepEnded(String frame, Message message, List<RequestedCall> calls, StepLog log)
-      implements ThreadEvent {
+      implements OfMessage {
+    /** Whether it has neither a text nor calls. */
+    public boolean saysNothing() {
+      return calls.isEmpty() && ThreadFold.blank(message.content());
+    }
+
     /** The key of one of the calls, by its place. */
     public String key(int place) {
       return log.id() + "." + place;
@@ -216,7 +239,12 @@ public sealed interface ThreadEvent {
       List<ModelAttempt> failed,
       @Nullable Message message,
       long at)
-      implements ThreadEvent {}
+      implements ThreadEvent {
+    @Override
+    public List<Message> messages() {
+      return message == null ? List.of() : List.of(message);
+    }
+  }
 
   /** A frame was opened: for a sub-prompt, or for calls that no model requested. */
   record FrameOpened(
@@ -227,7 +255,12 @@ public sealed interface ThreadEvent {
       @Nullable String parentId,
       @Nullable String messageId,
       List<Message> said)
-      implements ThreadEvent {}
+      implements ThreadEvent {
+    @Override
+    public List<Message> messages() {
+      return said;
+    }
+  }
 
   /** All calls of a step have ended. */
   record FrameClosed(String frame) implements ThreadEvent {}
@@ -305,7 +338,8 @@ public sealed interface ThreadEvent {
   record CallReturned(String call, ToolResult result) implements OfCall {}
 
   /** A call has ended; the message contains its result. */
-  record CallEnded(String call, Message message, @Nullable String code, long at) implements OfCall {
+  record CallEnded(String call, Message message, @Nullable String code, long at)
+      implements OfCall, OfMessage {
     /** Whether its step had ended before. */
     public boolean late() {
       return message.id().endsWith(StepFrame.LATE);
@@ -318,7 +352,8 @@ public sealed interface ThreadEvent {
    * @param agent the agent that makes the call
    * @param message its preliminary result
    */
-  record CallDetached(String call, String agent, Message message, long at) implements OfCall {}
+  record CallDetached(String call, String agent, Message message, long at)
+      implements OfCall, OfMessage {}
 
   /** A hook removed a call. */
   record CallRemoved(String call, long at) implements OfCall {}
@@ -413,7 +448,8 @@ public sealed interface ThreadEvent {
    *
    * @param before the message that it precedes; null for the end
    */
-  record Said(String frame, Message message, @Nullable String before) implements Change {}
+  record Said(String frame, Message message, @Nullable String before)
+      implements Change, OfMessage {}
 
   record Updated(String messageId, MessageUpdate update) implements Change {}
 

@@ -246,7 +246,7 @@ public final class ThreadFold {
     Message message = ended.message();
     StepFrame answered = frame.answered(message.content(), calls);
     ThreadState after = state.with(state.usage().plus(ended.log().usage()));
-    boolean nothing = calls.isEmpty() && blank(message.content());
+    boolean nothing = ended.saysNothing();
     if (frame.top()) {
       return (nothing ? after : after.with(plus(after.history(), message, ended.log().reasoning())))
           .with(answered)

@@ -12,7 +12,9 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.Tool;
+import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
@@ -234,6 +236,29 @@ class SecretThreadTest {
         secrets.replaced(
             new ThreadEvent.CallAsked("q1", true, question, 1), new Inventions(1, false));
     assertThat(Json.text(Json.tree(replaced))).contains("mail.example.com").doesNotContain("123");
+  }
+
+  @Test
+  void whatIsSecretEverywhereIsRedactedWhateverBringsTheMessageThatHasIt() {
+    Message message = Message.assistant("{\"pin\":\"94321\"}").placed("m1", 1, 0, null);
+    ThreadEvent.StepLog log =
+        new ThreadEvent.StepLog("s1", "m", "stop", Usage.ZERO, List.of(), 1, 2, null, null);
+    List<ThreadEvent> events =
+        List.of(
+            new ThreadEvent.Received(null, message, 1),
+            new ThreadEvent.Taken(message),
+            new ThreadEvent.StepEnded("", message, List.of(), log),
+            new ThreadEvent.StepFailed("", "failed", "Down", List.of(), message, 1),
+            new ThreadEvent.FrameOpened("f", "sub", Side.A, 1, "m0", null, List.of(message)),
+            new ThreadEvent.CallEnded("s1.0", message, null, 1),
+            new ThreadEvent.CallDetached("s1.0", "desk", message, 1),
+            new ThreadEvent.Said("", message, null));
+
+    for (ThreadEvent event : events) {
+      ThreadSecrets secrets = ThreadSecrets.of(desk()).and(List.of("pin"));
+      secrets.learn(event);
+      assertThat(secrets.masked("It is 94321")).as("%s", event).isEqualTo("It is [redacted]");
+    }
   }
 
   @Test

@@ -229,7 +229,8 @@ public final class ThreadJson {
       return List.of(plain.of(event));
     }
     List<Notification> all = new ArrayList<>(2);
-    if (!ofMessages(all, event) && !ofSteps(all, event)) {
+    ofMessages(all, event);
+    if (!ofSteps(all, event)) {
       ofTheRest(all, event);
     }
     return all;
@@ -241,30 +242,18 @@ public final class ThreadJson {
     return data;
   }
 
-  private static void addMessage(List<Notification> all, Message message) {
-    add(all, "message.created").set("message", message(message));
-  }
-
-  private static boolean ofMessages(List<Notification> all, ThreadEvent event) {
-    if (event instanceof ThreadEvent.Received received) {
-      add(all, "message.received").set("message", message(received.message()));
-    } else if (event instanceof ThreadEvent.Taken taken) {
-      addMessage(all, taken.message());
-    } else if (event instanceof ThreadEvent.FrameOpened opened) {
-      opened.said().forEach(message -> addMessage(all, message));
-    } else if (event instanceof ThreadEvent.Said said) {
-      ObjectNode data = add(all, "message.created");
-      data.set("message", message(said.message()));
-      if (said.before() != null) {
+  private static void ofMessages(List<Notification> all, ThreadEvent event) {
+    if (event instanceof ThreadEvent.StepEnded ended && ended.saysNothing()) {
+      return;
+    }
+    String type = event instanceof ThreadEvent.Received ? "message.received" : "message.created";
+    for (Message message : event.messages()) {
+      ObjectNode data = add(all, type);
+      data.set("message", message(message));
+      if (event instanceof ThreadEvent.Said said && said.before() != null) {
         data.put("before", said.before());
       }
-    } else if (event instanceof ThreadEvent.Updated updated) {
-      ObjectNode data = add(all, "message.updated").put("messageId", updated.messageId());
-      data.setAll((ObjectNode) Json.tree(updated.update()));
-    } else {
-      return false;
     }
-    return true;
   }
 
   private static boolean ofSteps(List<Notification> all, ThreadEvent event) {
@@ -275,11 +264,7 @@ public final class ThreadJson {
       data.put("code", failed.code()).put("reason", failed.reason());
       data.set("failed", tree(failed.failed()));
       data.put("at", failed.at());
-      if (failed.message() != null) {
-        addMessage(all, failed.message());
-      }
     } else if (event instanceof ThreadEvent.CallEnded ended) {
-      addMessage(all, ended.message());
       add(all, "call.ended")
           .put("call", ended.call())
           .put("messageId", ended.message().id())
@@ -288,7 +273,6 @@ public final class ThreadJson {
           .put("code", ended.code())
           .put("at", ended.at());
     } else if (event instanceof ThreadEvent.CallDetached detached) {
-      addMessage(all, detached.message());
       add(all, "call.detached")
           .put("call", detached.call())
           .put("messageId", detached.message().id())
@@ -300,14 +284,9 @@ public final class ThreadJson {
   }
 
   private static void stepEnded(List<Notification> all, ThreadEvent.StepEnded ended) {
-    Message message = ended.message();
-    boolean empty = message.content() == null || message.content().isBlank();
-    if (!ended.calls().isEmpty() || !empty) {
-      addMessage(all, message);
-    }
     ThreadEvent.StepLog log = ended.log();
     ObjectNode data = add(all, "step.ended");
-    data.put("id", log.id()).put("messageId", message.id());
+    data.put("id", log.id()).put("messageId", ended.message().id());
     data.put("model", log.model()).put("finish", log.finish());
     data.set("usage", tree(log.usage()));
     data.set("failed", tree(log.failed()));
@@ -333,6 +312,10 @@ public final class ThreadJson {
           .put("threadId", born.child().threadId())
           .put("relation", born.child().relation())
           .put("agent", born.child().agent());
+    } else if (event instanceof ThreadEvent.Updated updated) {
+      add(all, "message.updated")
+          .put("messageId", updated.messageId())
+          .setAll((ObjectNode) Json.tree(updated.update()));
     } else if (event instanceof ThreadEvent.FileWritten written) {
       add(all, "file.written")
           .put("path", written.path())

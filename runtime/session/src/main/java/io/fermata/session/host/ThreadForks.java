@@ -1,7 +1,6 @@
 package io.fermata.session.host;
 
 import io.fermata.agent.engine.SourceJournal;
-import io.fermata.agent.message.Message;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEvent;
@@ -153,7 +152,7 @@ record ThreadForks(ThreadJournal source) {
   /** The entry before that in which a message came. */
   private long before(String message) {
     for (JournalEntry<ThreadEvent> entry : source.entries()) {
-      if (entry.events().stream().anyMatch(event -> message.equals(came(event)))) {
+      if (entry.events().stream().anyMatch(event -> brings(event, message))) {
         if (entry.seq() == 1) {
           throw new ThreadException(
               HostError.UNKNOWN_ENTRY,
@@ -169,17 +168,7 @@ record ThreadForks(ThreadJournal source) {
             .formatted(source.threadId(), message));
   }
 
-  private static @Nullable String came(ThreadEvent event) {
-    Message message = null;
-    if (event instanceof ThreadEvent.Received received) {
-      message = received.message();
-    } else if (event instanceof ThreadEvent.Said said) {
-      message = said.message();
-    } else if (event instanceof ThreadEvent.StepEnded ended) {
-      message = ended.message();
-    } else if (event instanceof ThreadEvent.CallEnded ended) {
-      message = ended.message();
-    }
-    return message == null ? null : message.id();
+  private static boolean brings(ThreadEvent event, String message) {
+    return event.messages().stream().anyMatch(brought -> brought.id().equals(message));
   }
 }

@@ -23,6 +23,7 @@ import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.KindNames;
 import io.fermata.session.Golden;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -31,7 +32,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** What clients are shown of a thread's events. */
@@ -41,7 +41,7 @@ class ThreadJsonTest {
     List<ThreadEvent> all = events();
     assertThat(all.stream().map(Object::getClass).collect(Collectors.toSet()))
         .as("one of each kind")
-        .containsAll(kinds(ThreadEvent.class).toList());
+        .containsAll(KindNames.of(ThreadEvent.class).values());
 
     String shown = all.stream().map(ThreadJsonTest::shown).collect(Collectors.joining("\n"));
 
@@ -49,12 +49,6 @@ class ThreadJsonTest {
       Golden.write("thread-json.txt", shown);
     }
     assertThat(shown).isEqualTo(Golden.read("thread-json.txt"));
-  }
-
-  private static Stream<Class<?>> kinds(Class<?> type) {
-    return type.isSealed()
-        ? Stream.of(type.getPermittedSubclasses()).flatMap(ThreadJsonTest::kinds)
-        : Stream.of(type);
   }
 
   private static String shown(ThreadEvent event) {

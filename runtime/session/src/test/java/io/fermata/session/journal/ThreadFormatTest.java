@@ -9,6 +9,7 @@ import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.KindNames;
 import io.fermata.session.Golden;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
@@ -37,16 +38,9 @@ class ThreadFormatTest {
   }
 
   private static List<Class<?>> kinds(Class<?> sealed) {
-    List<Class<?>> kinds = new ArrayList<>();
-    for (Class<?> kind : sealed.getPermittedSubclasses()) {
-      if (kind.isSealed()) {
-        kinds.addAll(kinds(kind));
-      } else {
-        kinds.add(kind);
-      }
-    }
-    kinds.sort(Comparator.comparing(Class::getName));
-    return kinds;
+    return KindNames.of(sealed).values().stream()
+        .sorted(Comparator.comparing(Class::getName))
+        .toList();
   }
 
   /** A value of a type, with every part filled. */
