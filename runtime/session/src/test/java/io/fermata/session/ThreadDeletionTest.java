@@ -1,16 +1,21 @@
 package io.fermata.session;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.state.ChildThread;
+import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,6 +30,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,9 +38,12 @@ import org.junit.jupiter.api.io.TempDir;
 class ThreadDeletionTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
+  record Payment(@Nullable String by) {}
+
   @TempDir Path folder;
 
   private final CountDownLatch digging = new CountDownLatch(1);
+  private final List<String> done = new CopyOnWriteArrayList<>();
   private final BlockingQueue<String> dug = new LinkedBlockingQueue<>();
 
   private Fermata host() {
@@ -167,6 +176,52 @@ class ThreadDeletionTest {
 
       assertThatThrownBy(() -> now(threads.get("ann", child)))
           .hasMessageContaining("no such thread");
+    }
+  }
+
+  private FlowTool charging() {
+    Flow<Payment> pay =
+        Flow.of("pay", Payment.class)
+            .description("Pays.")
+            .act(
+                "charge",
+                run -> {
+                  done.add("charged");
+                  digging.countDown();
+                })
+            .ask("approve", q -> q.question("by", "Who approves?"))
+            .compensate(
+                "charge",
+                run -> {
+                  Thread.sleep(300);
+                  done.add("refunded");
+                })
+            .edge(START, "charge")
+            .edge("charge", "approve")
+            .edge("approve", END)
+            .result(Payment::by)
+            .compile();
+    return FlowTool.of("pay", "Pays", pay);
+  }
+
+  @Test
+  void whatTheFlowsOfChildrenDidIsUndoneBeforeTheirParentIsErased() throws Exception {
+    Agent worker =
+        Agent.aiHuman(
+            "worker",
+            Prompt.of("p", ScriptedModels.calling("pay", "{}", result -> result))
+                .tools(charging()));
+    try (Fermata host = host(Store.memory(), worker)) {
+      Threads threads = host.threads();
+      String id = delegating(threads);
+      assertThat(now(threads.settled("ann", id, TIMEOUT)).status())
+          .isEqualTo(Threads.Status.ASKING);
+
+      now(threads.delete("ann", id));
+      TestHost.eventually(() -> host.awake().toCompletableFuture().join() == 0);
+
+      assertThat(done).containsExactly("charged", "refunded");
+      assertThat(now(host.runs().list(RunQuery.ALL)).runs()).isEmpty();
     }
   }
 

@@ -153,7 +153,8 @@ public interface Outside {
   CompletionStage<byte[]> file(ThreadStorage.StoredFile file);
 
   /**
-   * Erases the thread and its children from the store, and the runs of its calls.
+   * Erases the thread and its children from the store, and the runs of its calls. Fails while a
+   * child is still withdrawing its own work.
    *
    * @param left the calls that were still open
    */

@@ -41,6 +41,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -375,6 +376,23 @@ public final class AgentThreads implements Threads {
   CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
     return unlessClosed(
         principal, () -> ask(key, principal, false, new Request.OfThread(input), TIMEOUT));
+  }
+
+  /** As {@link #send}, to a thread that may no longer exist. */
+  CompletionStage<Void> sendIfThere(ThreadKey key, ThreadInput input) {
+    return send(key, null, input)
+        .handle(
+            (reply, thrown) -> {
+              if (thrown != null && !isMissing(thrown)) {
+                throw new CompletionException(RootCauses.of(thrown));
+              }
+              return null;
+            });
+  }
+
+  static boolean isMissing(Throwable thrown) {
+    ThreadException known = RootCauses.find(thrown, ThreadException.class);
+    return known != null && known.is(HostError.UNKNOWN_THREAD);
   }
 
   /** Begins a thread whose key was just generated at random. */

@@ -232,7 +232,7 @@ public record Eraser(
   }
 
   /** Whether there is a journal; what cannot be read can be erased, too. */
-  private CompletionStage<Boolean> exists(String entityId) {
+  CompletionStage<Boolean> exists(String entityId) {
     return store
         .readBack(entityId, Long.MAX_VALUE, 1)
         .thenApply(last -> !last.isEmpty())

@@ -27,7 +27,6 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.actor.SessionSubscriptions;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.SessionScope;
-import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolOutcome;
@@ -39,18 +38,19 @@ import io.fermata.session.runs.SessionDirectory;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -83,6 +83,9 @@ public final class HostOutside implements Outside {
 
   /** How often the ancestors are asked for what is left of their budgets: for 25 seconds. */
   private static final int CLIMBS = 8;
+
+  /** How often a child that is being erased is looked at: for 2.5 seconds. */
+  private static final int LOOKS = 8;
 
   private final Services services;
   private final String threadId;
@@ -333,17 +336,20 @@ public final class HostOutside implements Outside {
     return climb(threadId, parent, total)
         .exceptionallyCompose(
             thrown -> {
-              if (isMissing(thrown)) {
+              if (AgentThreads.isMissing(thrown)) {
                 return CompletableFuture.completedFuture(Optional.empty());
               } else if (attempt == CLIMBS) {
                 return CompletableFuture.failedFuture(RootCauses.of(thrown));
               }
-              Executor later =
-                  CompletableFuture.delayedExecutor(
-                      100L << attempt, TimeUnit.MILLISECONDS, services.pools().replies());
-              return CompletableFuture.supplyAsync(() -> attempt + 1, later)
-                  .thenCompose(next -> spent(parent, total, next));
+              return after(100L << attempt, () -> spent(parent, total, attempt + 1));
             });
+  }
+
+  private <T> CompletionStage<T> after(long millis, Supplier<CompletionStage<T>> work) {
+    Executor later =
+        CompletableFuture.delayedExecutor(
+            millis, TimeUnit.MILLISECONDS, services.pools().replies());
+    return CompletableFuture.supplyAsync(work, later).thenCompose(begun -> begun);
   }
 
   /** Each ancestor counts what its child has spent; the first with a spent budget decides. */
@@ -417,11 +423,16 @@ public final class HostOutside implements Outside {
     return services.threads().journals().bytes(key.entityId(), file);
   }
 
+  /** Children end first: what is left of them cannot be withdrawn once their runs are erased. */
   @Override
   public CompletionStage<Void> erase(List<String> children, List<ThreadEvent.CallAbandoned> left) {
+    Set<String> created = created(children, left);
     CompletionStage<Void> done = CompletableFuture.completedFuture(null);
-    for (String child : children) {
+    for (String child : created) {
       done = done.thenCompose(nothing -> tell(child, new ThreadInput.Delete(now())));
+    }
+    for (String child : created) {
+      done = done.thenCompose(nothing -> childErased(ThreadKey.require(child), 1));
     }
     // Its own journal is erased last, so that a repeated attempt finds the rest.
     return done.thenCompose(nothing -> familyDeleted(left))
@@ -429,6 +440,35 @@ public final class HostOutside implements Outside {
         .thenCompose(unlisted -> services.store().delete(List.of(key.entityId())))
         .thenCompose(forgotten -> services.store().scrub())
         .thenAccept(scrubbed -> {});
+  }
+
+  private Set<String> created(List<String> children, List<ThreadEvent.CallAbandoned> left) {
+    Set<String> created = new LinkedHashSet<>(children);
+    for (ThreadEvent.CallAbandoned call : left) {
+      if (call.unborn() != null) {
+        created.add(born(call.unborn(), call.call()).threadId());
+      }
+    }
+    return created;
+  }
+
+  /** Waits until a deleted child has withdrawn its work and erased its journal. */
+  private CompletionStage<Void> childErased(ThreadKey child, int look) {
+    return services
+        .eraser()
+        .exists(child.entityId())
+        .thenCompose(
+            there -> {
+              if (!there) {
+                return CompletableFuture.completedFuture(null);
+              } else if (look == LOOKS) {
+                return CompletableFuture.failedFuture(
+                    new IllegalStateException(
+                        "The thread %s, which it created, is still being deleted"
+                            .formatted(child.threadId())));
+              }
+              return after(10L << look, () -> childErased(child, look + 1));
+            });
   }
 
   /** In a store that cannot be searched, only the runs of open calls are known, by their names. */
@@ -453,22 +493,7 @@ public final class HostOutside implements Outside {
     return runs;
   }
 
-  /** Sends an input to a thread, which may no longer exist. */
   private CompletionStage<Void> tell(String thread, ThreadInput input) {
-    return services
-        .threads()
-        .send(ThreadKey.require(thread), null, input)
-        .handle(
-            (reply, thrown) -> {
-              if (thrown != null && !isMissing(thrown)) {
-                throw new CompletionException(RootCauses.of(thrown));
-              }
-              return null;
-            });
-  }
-
-  private static boolean isMissing(Throwable thrown) {
-    ThreadException known = RootCauses.find(thrown, ThreadException.class);
-    return known != null && known.is(HostError.UNKNOWN_THREAD);
+    return services.threads().sendIfThere(ThreadKey.require(thread), input);
   }
 }
