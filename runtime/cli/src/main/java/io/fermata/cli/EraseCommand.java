@@ -14,7 +14,8 @@ import picocli.CommandLine.Option;
     description = {
       "Erases everything of a principal, a thread with what it created, or a run.",
       "No server may have the store open. While servers run, one of their operators sends any of",
-      "them DELETE /principals/PRINCIPAL or DELETE /runs/FLOW/RUN, and an owner deletes a thread."
+      "them DELETE /principals/PRINCIPAL or DELETE /runs/FLOW/RUN, and an owner deletes a thread.",
+      "A thread that waits for an erased one is not informed: stop or delete it."
     },
     mixinStandardHelpOptions = true,
     sortOptions = false)

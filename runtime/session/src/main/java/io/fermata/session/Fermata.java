@@ -315,7 +315,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   /**
    * Erases journals, snapshots, directory entries and pending notifications of recorders. Awake
    * sessions stop first and their effects are cancelled; meanwhile calls get the error {@code
-   * erased}. Erasing what does not exist does nothing.
+   * erased}. Erasing what does not exist does nothing. The parent of an erased thread gets a
+   * report, as of a deletion, unless the host is dormant.
    *
    * @return the counts; completes when a second query finds nothing left, and an embedded store has
    *     overwritten the data

@@ -248,7 +248,15 @@ final class HostParts {
     SessionScope scope = SessionScope.of(what, handles);
     return scope == null
         ? CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0))
-        : eraser.erase(scope);
+        : what instanceof Erasure.Thread thread && !config.dormant
+            ? eraseReporting(thread.threadId(), scope)
+            : eraser.erase(scope);
+  }
+
+  /** The parent may wait for the thread; in a dormant host it could not continue. */
+  private CompletionStage<Erased> eraseReporting(String threadId, SessionScope scope) {
+    return eraser.alone(
+        scope, () -> agentThreads.reportErased(threadId).thenCompose(sent -> eraser.erase(scope)));
   }
 
   /** Starts the background work: of all sessions, or of the shards that this host takes. */

@@ -15,6 +15,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.flow.Flow;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Threads;
 import java.nio.file.Path;
@@ -30,6 +31,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -97,11 +99,21 @@ class ThreadDeletionTest {
 
   @Test
   void aParentThatWaitsForAChildContinuesWhenTheChildIsDeleted() throws Exception {
+    continuesAfter((host, child) -> host.threads().delete("ann", child));
+  }
+
+  @Test
+  void aParentThatWaitsForAChildContinuesWhenTheChildIsErased() throws Exception {
+    continuesAfter((host, child) -> host.erase(Erasure.thread(child)));
+  }
+
+  private void continuesAfter(BiFunction<Fermata, String, CompletionStage<?>> removal)
+      throws Exception {
     try (Fermata host = host()) {
       Threads threads = host.threads();
       String id = delegating(threads);
 
-      now(threads.delete("ann", now(threads.get("ann", id)).children().get(0).threadId()));
+      now(removal.apply(host, now(threads.get("ann", id)).children().get(0).threadId()));
       Threads.View view = now(threads.settled("ann", id, TIMEOUT));
 
       assertThat(view.status()).isEqualTo(Threads.Status.RESTING);

@@ -395,6 +395,33 @@ public final class AgentThreads implements Threads {
     return known != null && known.is(HostError.UNKNOWN_THREAD);
   }
 
+  /**
+   * Reports to the parent of a thread that is being erased that it was deleted. An erasure does not
+   * depend on its success: the thread or its parent may be unreadable.
+   */
+  public CompletionStage<Void> reportErased(String threadId) {
+    return keyed(threadId, key -> journals.state(key.entityId()))
+        .thenCompose(this::reportDeleted)
+        .exceptionally(
+            thrown -> {
+              LOG.warn(
+                  "The parent of the thread {}, which is being erased, could not be informed; if it waits, stop it",
+                  threadId,
+                  thrown);
+              return null;
+            });
+  }
+
+  private CompletionStage<Void> reportDeleted(ThreadState child) {
+    ThreadEvent.Created created = child.created();
+    ThreadEvent.Parent parent = created == null ? null : created.parent();
+    return parent == null
+        ? CompletableFuture.completedFuture(null)
+        : sendIfThere(
+            ThreadKey.require(parent.threadId()),
+            new ThreadInput.ChildDeleted(child.threadId(), child.usage(), clock.millis()));
+  }
+
   /** Begins a thread whose key was just generated at random. */
   private CompletionStage<ThreadReply> begin(ThreadKey key, String principal, Request request) {
     return unlessClosed(principal, () -> ask(key, principal, true, request, TIMEOUT));
