@@ -34,7 +34,7 @@ final class KvShard {
   /** After this time a host renews its mark before it relies on it. */
   static final Duration FRESH = Duration.ofMinutes(10);
 
-  /** After this time any host may remove the mark of another. */
+  /** What a host learned this long after a mark was written outweighs the mark of another host. */
   static final Duration ABANDONED = Duration.ofMinutes(30);
 
   private static final int TRIES = 20;
@@ -62,10 +62,14 @@ final class KvShard {
     }
   }
 
-  /** What is to be written, and the marks in it that are renewed thereby. */
+  /**
+   * What is to be written, the marks in it that are renewed thereby, and what is known of journals
+   * although another host marked them for an earlier time.
+   */
   private static final class Draft {
     final Map<String, KvMark> marks;
     final Set<String> renewed = new HashSet<>();
+    final Map<String, KnownDemand> doubted = new HashMap<>();
 
     Draft(Map<String, KvMark> marks) {
       this.marks = new HashMap<>(marks);
@@ -262,6 +266,7 @@ final class KvShard {
       version = won.get();
       next.renewed.forEach(id -> renewals.put(id, now));
       renewals.keySet().retainAll(marks.keySet());
+      next.doubted.forEach(demands::remove);
       demands
           .entrySet()
           .removeIf(
@@ -315,7 +320,7 @@ final class KvShard {
                   && known.demand() > mark.at()
                   && isSoon(mark.at(), now)
                   && (closing || now.hasRestedSince(known.since()))
-                  && (mine(mark) || isAbandoned(mark, now));
+                  && (mine(mark) || isAbandoned(mark, known.since()));
           if (known.demand() == KvDocument.NOTHING) {
             boolean unneeded = mark != null && (stale || (mine(mark) && !isSoon(mark.at(), now)));
             if (unneeded) {
@@ -326,6 +331,9 @@ final class KvShard {
                 persistenceId, new KvMark(known.demand(), mark.host(), mark.since()));
           } else if (!covers(persistenceId, known.demand(), known.since())) {
             renew(corrected, persistenceId, known.demand(), now);
+            if (mark != null && !mine(mark) && mark.at() < known.demand()) {
+              corrected.doubted.put(persistenceId, known);
+            }
           }
         });
     return corrected;
@@ -357,9 +365,9 @@ final class KvShard {
     return sent == null || (mark != null && mark.at() <= demand && mine(mark));
   }
 
-  /** Hosts have no other clock in common. */
-  private static boolean isAbandoned(KvMark mark, Now now) {
-    return now.millis() - mark.since() >= ABANDONED.toMillis();
+  /** Whether what is known since then is much newer. Hosts have no other clock in common. */
+  private static boolean isAbandoned(KvMark mark, Now since) {
+    return since.millis() - mark.since() >= ABANDONED.toMillis();
   }
 
   private boolean mine(KvMark mark) {

@@ -317,7 +317,7 @@ final class KeyValueStoreTest extends KeyValueContract {
     try (Host host = Host.on(store())) {
       host.open("a").write(new Plan("to do"));
       assertThat(fake().written())
-          .endsWith("fermata:" + index("a"), "fermata:journal:a")
+          .endsWith("fermata:" + key("a"), "fermata:journal:a")
           .doesNotHaveDuplicates();
     }
   }
@@ -329,7 +329,7 @@ final class KeyValueStoreTest extends KeyValueContract {
       for (int i = 0; i < 10; i++) {
         desk.write(new Plan("to do")).write(new Line("did it")).write(new Appointment(1_000 + i));
       }
-      assertThat(fake().written()).filteredOn(("fermata:" + index("a"))::equals).hasSize(1);
+      assertThat(fake().written()).filteredOn(("fermata:" + key("a"))::equals).hasSize(1);
     }
   }
 
@@ -361,9 +361,13 @@ final class KeyValueStoreTest extends KeyValueContract {
 
   /** An index that has no clock but those of the test. */
   private KvIndex index() {
+    return index("a host");
+  }
+
+  private KvIndex index(String host) {
     KvCalls calls = new KvCalls(fake(), Duration.ofSeconds(10), Runnable::run);
     InstantSource clock = () -> Instant.ofEpochMilli(millis.get());
-    return new KvIndex(calls, Runnable::run, "a host", clock, nanos::get);
+    return new KvIndex(calls, Runnable::run, host, clock, nanos::get);
   }
 
   @Test
@@ -386,6 +390,42 @@ final class KeyValueStoreTest extends KeyValueContract {
     nanos.addAndGet(KvShard.RESTS.toNanos());
     Host.await(index.clean(false));
     assertThat(marks("a")).doesNotContain("a");
+  }
+
+  @Test
+  void aMarkGivesWayOnlyToWhatAnotherHostLearnedLongAfterItWasWritten() {
+    KvIndex first = index("first");
+    KvIndex second = index("second");
+    for (String id : List.of("a", "b")) {
+      Host.await(first.require(id, KvDocument.WORKING));
+    }
+    pass(Duration.ofSeconds(1));
+    first.settled("a", KvDocument.NOTHING);
+    first.settled("b", millis.get() + Duration.ofHours(3).toMillis());
+    for (String id : List.of("a", "b")) {
+      Host.await(second.require(id, KvDocument.WORKING));
+    }
+    for (Duration passed = Duration.ZERO;
+        passed.compareTo(KvShard.ABANDONED.multipliedBy(2)) < 0;
+        passed = passed.plus(KvShard.RESTS)) {
+      pass(KvShard.RESTS);
+      Host.await(first.clean(false));
+    }
+    for (String id : List.of("a", "b")) {
+      assertThat(mark(id)).as("learned before the mark").isEqualTo(KvDocument.WORKING);
+    }
+
+    KvIndex third = index("third");
+    Host.await(third.load());
+    third.settled("a", KvDocument.NOTHING);
+    pass(KvShard.RESTS);
+    Host.await(third.clean(false));
+    assertThat(marks("a")).as("learned long after the mark").doesNotContain("a");
+  }
+
+  private void pass(Duration duration) {
+    millis.addAndGet(duration.toMillis());
+    nanos.addAndGet(duration.toNanos());
   }
 
   @Test
@@ -425,7 +465,7 @@ final class KeyValueStoreTest extends KeyValueContract {
     long tomorrow = System.currentTimeMillis() + Duration.ofHours(20).toMillis();
     try (Host host = Host.on(store())) {
       host.open("a").write(new Appointment(tomorrow));
-      assertThat(fake().written()).endsWith("fermata:" + index("a"), "fermata:journal:a");
+      assertThat(fake().written()).endsWith("fermata:" + key("a"), "fermata:journal:a");
     }
   }
 
@@ -481,15 +521,21 @@ final class KeyValueStoreTest extends KeyValueContract {
     assertThat(marks("b")).contains("b");
   }
 
-  private static String index(String persistenceId) {
+  private static String key(String persistenceId) {
     return "index:" + Math.floorMod(persistenceId.hashCode(), KvIndex.SHARDS);
   }
 
   private List<String> marks(String persistenceId) {
-    String key = index(persistenceId);
-    return value("fermata:" + key)
-        .map(bytes -> List.copyOf(KvFormat.marks(key, bytes).keySet()))
-        .orElse(List.of());
+    return List.copyOf(shard(persistenceId).keySet());
+  }
+
+  private long mark(String persistenceId) {
+    return Objects.requireNonNull(shard(persistenceId).get(persistenceId)).at();
+  }
+
+  private Map<String, KvMark> shard(String persistenceId) {
+    String key = key(persistenceId);
+    return value("fermata:" + key).map(bytes -> KvFormat.marks(key, bytes)).orElse(Map.of());
   }
 
   @Test
