@@ -22,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
 import org.jspecify.annotations.Nullable;
@@ -345,10 +346,17 @@ final class KvJournals implements StoreJournals {
       expected = journal.version;
       certain = isCertain(journal, before);
     }
+    Function<@Nullable String, CompletionStage<Optional<String>>> set =
+        version -> kv.set(key(journal), bytes, version, timeToLive(after), certain);
     index
         .require(journal.persistenceId, after.demand())
+        .thenComposeAsync(marked -> set.apply(expected), executor)
         .thenComposeAsync(
-            marked -> kv.set(key(journal), bytes, expected, timeToLive(after), certain), executor)
+            won ->
+                won.isEmpty() && hasExpired(before)
+                    ? set.apply(null)
+                    : CompletableFuture.completedFuture(won),
+            executor)
         .whenCompleteAsync(
             (won, thrown) -> {
               if (thrown != null) {
@@ -370,6 +378,11 @@ final class KvJournals implements StoreJournals {
     return readAt == null
         ? before.demand() == KvDocument.WORKING
         : System.nanoTime() - readAt < RECENT_NANOS;
+  }
+
+  /** The store may have dropped the value then, which is no write of another process. */
+  private static boolean hasExpired(KvDocument document) {
+    return document.forgetAt().orElse(Long.MAX_VALUE) <= System.currentTimeMillis();
   }
 
   /**

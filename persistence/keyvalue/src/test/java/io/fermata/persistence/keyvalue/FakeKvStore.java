@@ -35,9 +35,20 @@ final class FakeKvStore implements KvStore {
     SILENT
   }
 
+  /**
+   * When a value expires.
+   *
+   * @param since when it was written
+   */
+  private record Expiry(Duration timeToLive, long since) {
+    boolean isOver() {
+      return System.nanoTime() - since >= timeToLive.toNanos();
+    }
+  }
+
   private final boolean compares;
   private final Map<String, Versioned> values = new ConcurrentHashMap<>();
-  private final Map<String, Duration> expiries = new ConcurrentHashMap<>();
+  private final Map<String, Expiry> expiries = new ConcurrentHashMap<>();
   private final List<String> written = new CopyOnWriteArrayList<>();
   private final AtomicInteger calls = new AtomicInteger();
   private volatile Mood mood = Mood.WELL;
@@ -86,11 +97,15 @@ final class FakeKvStore implements KvStore {
   }
 
   @Nullable Duration expiry(String key) {
-    return expiries.get(key);
+    Expiry expiry = expiries.get(key);
+    return expiry == null ? null : expiry.timeToLive();
   }
 
   Optional<Versioned> value(String key) {
-    return Optional.ofNullable(values.get(key));
+    Expiry expiry = expiries.get(key);
+    return expiry != null && expiry.isOver()
+        ? Optional.empty()
+        : Optional.ofNullable(values.get(key));
   }
 
   /** Writes as somebody else would. */
@@ -124,7 +139,7 @@ final class FakeKvStore implements KvStore {
     if (timeToLive == null) {
       expiries.remove(key);
     } else {
-      expiries.put(key, timeToLive);
+      expiries.put(key, new Expiry(timeToLive, System.nanoTime()));
     }
     return value(key).map(Versioned::version);
   }
@@ -150,6 +165,7 @@ final class FakeKvStore implements KvStore {
     List<String> left =
         values.keySet().stream()
             .filter(key -> key.startsWith(prefix) && key.compareTo(after) >= 0)
+            .filter(key -> value(key).isPresent())
             .sorted()
             .toList();
     boolean last = left.size() <= 2;

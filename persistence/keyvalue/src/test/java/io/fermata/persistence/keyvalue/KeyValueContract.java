@@ -103,6 +103,40 @@ abstract class KeyValueContract extends JournalContract {
   }
 
   @Test
+  void aRunThatBeginsWhenTheOneBeforeItHasExpiredIsRecovered() throws InterruptedException {
+    try (Host host = Host.on(store())) {
+      Host.Desk awake = host.open("awake").write(new Line("one"), new Conclusion("over", 0, 9));
+      awaitExpiry("awake");
+      awake.write(new Line("again")).write(new Line("and again"));
+      assertThat(records("awake")).containsExactly(3L, 4L);
+    }
+    try (Host host = Host.on(store())) {
+      assertThat(host.open("awake").lines()).containsExactly("again", "and again");
+    }
+  }
+
+  private void awaitExpiry(String persistenceId) throws InterruptedException {
+    while (value("fermata:journal:" + persistenceId).isPresent()) {
+      Thread.sleep(50);
+    }
+  }
+
+  @Test
+  void aRunThatAnotherHostBeganWhenTheOneBeforeItHadExpiredIsNotOverwritten()
+      throws InterruptedException {
+    try (Host first = Host.on(store());
+        Host second = Host.on(store())) {
+      Host.Desk stale = first.open("a").write(new Conclusion("over", 0, 9));
+      awaitExpiry("a");
+      second.open("a").write(new Line("new"));
+
+      assertThatThrownBy(() -> Host.await(stale.attempt(new Line("lost"))))
+          .hasRootCauseInstanceOf(Host.RefusedException.class);
+      assertThat(first.open("a").lines()).containsExactly("new");
+    }
+  }
+
+  @Test
   void nothingCanBeListed() {
     try (OpenStore open = store().open()) {
       for (CompletionStage<?> listing :
