@@ -8,6 +8,7 @@ import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.pekko.StoreConfig;
 import io.fermata.persistence.pekko.StoreFailures;
 import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.JournalTags;
@@ -28,13 +29,18 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.setup.Setup;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A store in a relational database while a host uses it. */
 public final class OpenSqlStore implements OpenStore {
+
+  private static final Logger LOG = LoggerFactory.getLogger(OpenSqlStore.class);
 
   /** The rest of a larger backlog is left to the next sweep. */
   private static final int MOST_SWEPT = 10_000;
@@ -96,29 +102,39 @@ public final class OpenSqlStore implements OpenStore {
   @Override
   public CompletionStage<List<Unfinished>> unfinished(String after, int max) {
     Slice.requireMax(max);
-    return transact(
+    return query(
         backend.upkeep(),
         connection -> SqlUpkeep.working(connection, shards, shards.held(), after, max));
   }
 
   @Override
   public CompletionStage<List<Due>> due(long fromEpochMillis, long untilEpochMillis, int max) {
-    return whileOpen(
-            () ->
-                inPortions(
-                    connection ->
-                        times.forget(
-                            connection,
-                            shards,
-                            JournalTags.due(0),
-                            JournalTags.due(untilEpochMillis)),
-                    MOST_FORGOTTEN / SqlObsoleteTags.AT_ONCE))
+    return whileOpen(() -> forgetTimes(untilEpochMillis))
         .thenCompose(
             forgotten ->
-                transact(
+                query(
                     backend.upkeep(),
                     connection ->
                         SqlUpkeep.due(connection, shards, fromEpochMillis, untilEpochMillis, max)));
+  }
+
+  private CompletionStage<Integer> forgetTimes(long until) {
+    Transactions.Work<SqlUpkeep.Portion> part =
+        connection -> times.forget(connection, shards, JournalTags.due(0), JournalTags.due(until));
+    return inPortions(part, MOST_FORGOTTEN / SqlObsoleteTags.AT_ONCE)
+        .exceptionallyCompose(
+            ifDamaged(() -> backend.writer().query(part).thenApply(SqlUpkeep.Portion::swept)));
+  }
+
+  /** A damaged page concerns the sessions on it, so it must not stop what serves all. */
+  private static <T> Function<Throwable, CompletionStage<T>> ifDamaged(
+      Supplier<CompletionStage<T>> withoutThem) {
+    return failure -> {
+      Throwable cause = StoreFailures.of(failure);
+      return cause instanceof DamagedException
+          ? withoutThem.get()
+          : CompletableFuture.failedFuture(cause);
+    };
   }
 
   @Override
@@ -139,12 +155,51 @@ public final class OpenSqlStore implements OpenStore {
     return inPortions(
             connection -> SqlUpkeep.sweep(connection, backend.journal(), work, now, most),
             MOST_SWEPT / most)
+        .exceptionallyCompose(ifDamaged(() -> sweepEach(now)))
         .whenComplete(
             (swept, failure) -> {
               if (failure != null) {
                 work.changed();
               }
             });
+  }
+
+  /** Each journal in a transaction of its own. */
+  private CompletionStage<Integer> sweepEach(long now) {
+    return backend
+        .writer()
+        .query(connection -> SqlUpkeep.backlog(connection, shards, now, MOST_SWEPT))
+        .thenCompose(backlogs -> sweepEach(backlogs, now))
+        .thenCompose(
+            swept ->
+                backend
+                    .writer()
+                    .query(connection -> SqlUpkeep.forgetWork(connection, shards, work))
+                    .thenApply(forgotten -> swept));
+  }
+
+  private CompletionStage<Integer> sweepEach(List<SqlUpkeep.Backlog> backlogs, long now) {
+    CompletionStage<Integer> swept = CompletableFuture.completedFuture(0);
+    for (SqlUpkeep.Backlog backlog : backlogs) {
+      swept = swept.thenCompose(before -> sweep(backlog, now).thenApply(more -> before + more));
+    }
+    return swept;
+  }
+
+  private CompletionStage<Integer> sweep(SqlUpkeep.Backlog backlog, long now) {
+    return backend
+        .writer()
+        .transact(connection -> SqlUpkeep.sweep(connection, backend.journal(), backlog, now))
+        .exceptionallyCompose(failure -> leftOut(backlog, StoreFailures.of(failure)));
+  }
+
+  private CompletionStage<Integer> leftOut(SqlUpkeep.Backlog backlog, Throwable failure) {
+    if (failure instanceof DamagedException) {
+      LOG.warn("The journal {} could not be swept", backlog.persistenceId(), failure);
+    }
+    return failure instanceof DamagedException || shards.isMoved(failure)
+        ? CompletableFuture.completedFuture(0)
+        : CompletableFuture.failedFuture(failure);
   }
 
   /** The connection that writes is asked, so that a sweep finds out if it is lost. */
@@ -287,6 +342,10 @@ public final class OpenSqlStore implements OpenStore {
 
   private <T> CompletionStage<T> transact(Transactions connections, Transactions.Work<T> work) {
     return whileOpen(() -> connections.transact(work));
+  }
+
+  private <T> CompletionStage<T> query(Transactions connections, Transactions.Work<T> work) {
+    return whileOpen(() -> connections.query(work));
   }
 
   private <T extends @Nullable Object> CompletionStage<T> whileOpen(

@@ -14,18 +14,16 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class SqlObsoleteTags {
 
-  /** A scan, with a place for the condition that confines it to a shard. */
-  public static final String EXAMINE =
-      """
-      SELECT tag.event_id, tag.tag, tagged.persistence_id, tagged.sequence_number, EXISTS (
-        SELECT 1 FROM event_journal AS later
-        WHERE later.persistence_id = tagged.persistence_id
-          AND later.sequence_number > tagged.sequence_number) AS obsolete
-      FROM event_tag AS tag JOIN event_journal AS tagged ON tagged.ordering = tag.event_id
-      WHERE %s(tag.tag, tag.event_id) > (?, ?) AND tag.tag <= ?
-      ORDER BY tag.tag, tag.event_id
-      LIMIT ?
-      """;
+  public static final SqlShards.Scan EXAMINE =
+      new SqlShards.Scan(
+          """
+          tag.event_id, tag.tag, entry.persistence_id, entry.sequence_number, EXISTS (
+            SELECT 1 FROM event_journal AS later
+            WHERE later.persistence_id = entry.persistence_id
+              AND later.sequence_number > entry.sequence_number) AS obsolete""",
+          "(tag.tag, tag.event_id) > (?, ?) AND tag.tag <= ?",
+          "",
+          "tag.tag, tag.event_id");
 
   public static final String DELETE = "DELETE FROM event_tag WHERE event_id = ? AND tag = ?";
 

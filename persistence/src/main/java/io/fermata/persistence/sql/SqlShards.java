@@ -2,13 +2,17 @@ package io.fermata.persistence.sql;
 
 import io.fermata.persistence.spi.StoreException;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The shards of a database on which this host works: what it scans, and with which right it writes.
- * A scan is one statement; its text is that of one shard, with a place for a condition before its
+ * The text of a statement that scans is that of one shard, with a place for a condition before its
  * own conditions and {@code LIMIT ?} at its end.
  */
 public interface SqlShards {
@@ -32,19 +36,107 @@ public interface SqlShards {
   Object[] parameters(List<Integer> shards, Object... parameters);
 
   /**
-   * Scans some shards.
+   * Scans some shards. Outside of a transaction entries on damaged pages are left out.
    *
    * @param shards are scanned in this order, until the limit is reached
    * @param parameters the last is the limit
    */
   default <T> List<T> scan(
-      Connection connection,
-      String select,
-      Sql.Row<T> row,
-      List<Integer> shards,
-      Object... parameters)
+      Connection connection, Scan scan, Sql.Row<T> row, List<Integer> shards, Object... parameters)
       throws SQLException {
-    return Sql.list(connection, scan(select), row, parameters(shards, parameters));
+    try {
+      return Sql.list(connection, scan(scan.select()), row, parameters(shards, parameters));
+    } catch (SQLException failed) {
+      // A transaction of PostgreSQL ends with the first statement that fails.
+      if (!Transactions.isDamage(failed) || !connection.getAutoCommit()) {
+        throw failed;
+      }
+      return scanReadable(connection, scan, row, shards, parameters);
+    }
+  }
+
+  private <T> List<T> scanReadable(
+      Connection connection, Scan scan, Sql.Row<T> row, List<Integer> shards, Object[] parameters)
+      throws SQLException {
+    int last = parameters.length - 1;
+    Object[] ofTags = parameters.clone();
+    ofTags[last] = Scan.MOST_TAGS;
+    List<Scan.Tag> tags =
+        Sql.list(connection, scan(scan.tagsAlone()), Scan.Tag::of, parameters(shards, ofTags));
+    return scan.readable(connection, row, tags, ((Number) parameters[last]).intValue());
+  }
+
+  /**
+   * A scan of tags with their entries.
+   *
+   * @param columns of {@code tag} and {@code entry}
+   * @param tags the condition of the tags
+   * @param entries what follows it, the condition of the entries
+   * @param order of the tags
+   */
+  record Scan(String columns, String tags, String entries, String order) {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Scan.class);
+
+    /** Bounds a scan that reads entries one by one. */
+    private static final int MOST_TAGS = 100_000;
+
+    private static final String EACH_ENTRY =
+        """
+
+        FROM event_tag AS tag JOIN event_journal AS entry ON entry.ordering = tag.event_id
+        WHERE\s""";
+
+    /** A tag of an entry. */
+    private record Tag(long event, String tag) {
+      static Tag of(ResultSet row) throws SQLException {
+        return new Tag(row.getLong(1), row.getString(2));
+      }
+    }
+
+    public String select() {
+      return "SELECT " + columns + EACH_ENTRY + "%s" + tags + entries + inOrder();
+    }
+
+    private String tagsAlone() {
+      return "SELECT tag.event_id, tag.tag FROM event_tag AS tag WHERE %s" + tags + inOrder();
+    }
+
+    private String ofOne() {
+      return "SELECT " + columns + EACH_ENTRY + "tag.event_id = ? AND tag.tag = ?" + entries;
+    }
+
+    private String inOrder() {
+      return "\nORDER BY " + order + "\nLIMIT ?\n";
+    }
+
+    /** Reads the entries one by one, and leaves out those on damaged pages. */
+    private <T> List<T> readable(Connection connection, Sql.Row<T> row, List<Tag> tags, int most)
+        throws SQLException {
+      List<T> found = new ArrayList<>();
+      List<SQLException> damages = new ArrayList<>();
+      for (Tag tag : tags) {
+        if (found.size() == most) {
+          break;
+        }
+        try {
+          found.addAll(Sql.list(connection, ofOne(), row, tag.event(), tag.tag()));
+        } catch (SQLException failed) {
+          if (!Transactions.isDamage(failed)) {
+            throw failed;
+          }
+          damages.add(failed);
+        }
+      }
+      if (!damages.isEmpty()) {
+        LOG.warn(
+            "{} entries are on damaged pages, so their sessions are neither woken nor swept; verify"
+                + " the store and restore it from a backup",
+            damages.size(),
+            damages.get(0));
+      }
+      return found;
+    }
   }
 
   /**

@@ -12,48 +12,42 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The upkeep of journals: finding those that are unfinished or due, sweeping and expiring. */
 public final class SqlUpkeep {
 
-  /** The scans have a place for the condition that confines them to a shard. */
-  public static final String WORKING =
+  private static final String LAST =
       """
-      SELECT tag.event_id, last.persistence_id
-      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE %stag.tag = ? AND tag.event_id > ?
-        AND last.deleted = FALSE
+      \sAND entry.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
-          WHERE later.persistence_id = last.persistence_id
-            AND later.sequence_number > last.sequence_number)
-      ORDER BY tag.event_id
-      LIMIT ?
-      """;
+          WHERE later.persistence_id = entry.persistence_id
+            AND later.sequence_number > entry.sequence_number)""";
 
-  public static final String DUE =
-      """
-      SELECT last.persistence_id, tag.tag
-      FROM event_tag AS tag JOIN event_journal AS last ON last.ordering = tag.event_id
-      WHERE %stag.tag BETWEEN ? AND ?
-        AND last.deleted = FALSE
-        AND NOT EXISTS (
-          SELECT 1 FROM event_journal AS later
-          WHERE later.persistence_id = last.persistence_id
-            AND later.sequence_number > last.sequence_number)
-      ORDER BY tag.tag, tag.event_id
-      LIMIT ?
-      """;
+  public static final SqlShards.Scan WORKING =
+      new SqlShards.Scan(
+          "tag.event_id, entry.persistence_id",
+          "tag.tag = ? AND tag.event_id > ?",
+          LAST,
+          "tag.event_id");
 
-  public static final String ENDS =
-      """
-      SELECT tag.event_id, tag.tag, ended.persistence_id, ended.sequence_number
-      FROM event_tag AS tag JOIN event_journal AS ended ON ended.ordering = tag.event_id
-      WHERE %stag.tag BETWEEN ? AND ?
-      ORDER BY tag.tag, tag.event_id
-      LIMIT ?
-      """;
+  public static final SqlShards.Scan DUE =
+      new SqlShards.Scan(
+          "entry.persistence_id, tag.tag",
+          "tag.tag BETWEEN ? AND ?",
+          LAST,
+          "tag.tag, tag.event_id");
 
+  public static final SqlShards.Scan ENDS =
+      new SqlShards.Scan(
+          "tag.event_id, tag.tag, entry.persistence_id, entry.sequence_number",
+          "tag.tag BETWEEN ? AND ?",
+          "",
+          "tag.tag, tag.event_id");
+
+  /** With a place for the condition of a shard. */
   public static final String SOME_TAG =
       "SELECT 1 FROM event_tag AS tag WHERE %stag.tag BETWEEN ? AND ? LIMIT ?\n";
 
@@ -166,9 +160,12 @@ public final class SqlUpkeep {
 
   private static boolean isTagged(Connection connection, SqlShards shards, String from, String to)
       throws SQLException {
-    return !shards
-        .scan(connection, SOME_TAG, row -> row.getInt(1), shards.held(), from, to, 1)
-        .isEmpty();
+    return Sql.first(
+            connection,
+            shards.scan(SOME_TAG),
+            row -> row.getInt(1),
+            shards.parameters(shards.held(), from, to, 1))
+        .isPresent();
   }
 
   /**
@@ -182,29 +179,79 @@ public final class SqlUpkeep {
       throws SQLException {
     SqlShards shards = journal.shards();
     shards.requireHeld(connection);
-    String unfinished = JournalTags.UNFINISHED;
-    Portion swept =
-        forgetOver(connection, journal, now, most)
-            .and(sweepEnds(connection, journal, now, most))
-            .and(work.forget(connection, shards, unfinished, unfinished));
+    List<JournalEnd> over = over(connection, shards, now, most);
+    int forgotten = forgetOver(connection, journal, over, now);
+    List<JournalEnd> ended = ended(connection, shards, now, most);
+    int swept = sweepEnds(connection, journal, ended, now);
+    Portion done = new Portion(forgotten + swept, over.size() == most || ended.size() == most);
+    Portion forgottenWork = forgetWork(connection, shards, work);
     journal.texts().settle(connection, List.of());
-    return swept;
+    return done.and(forgottenWork);
   }
 
-  private static Portion sweepEnds(Connection connection, SqlJournal journal, long now, int most)
+  static Portion forgetWork(Connection connection, SqlShards shards, SqlObsoleteTags work)
       throws SQLException {
-    String from = JournalTags.sweep(0);
-    String to = JournalTags.sweep(now);
-    List<JournalEnd> found = ends(connection, journal.shards(), from, to, most);
+    return work.forget(connection, shards, JournalTags.UNFINISHED, JournalTags.UNFINISHED);
+  }
+
+  /** What is to be swept of one journal. */
+  record Backlog(String persistenceId, List<JournalEnd> over, List<JournalEnd> ended) {}
+
+  /** What is to be swept, so that each journal can be swept by itself. */
+  static List<Backlog> backlog(Connection connection, SqlShards shards, long now, int most)
+      throws SQLException {
+    Map<String, List<JournalEnd>> over = byJournal(over(connection, shards, now, most));
+    Map<String, List<JournalEnd>> ended = byJournal(ended(connection, shards, now, most));
+    return Stream.concat(over.keySet().stream(), ended.keySet().stream())
+        .distinct()
+        .map(
+            id ->
+                new Backlog(
+                    id, over.getOrDefault(id, List.of()), ended.getOrDefault(id, List.of())))
+        .toList();
+  }
+
+  private static Map<String, List<JournalEnd>> byJournal(List<JournalEnd> ends) {
+    return ends.stream()
+        .collect(
+            Collectors.groupingBy(
+                JournalEnd::persistenceId, LinkedHashMap::new, Collectors.toList()));
+  }
+
+  /** Sweeps one journal, and returns whether it did as one or zero. */
+  static int sweep(Connection connection, SqlJournal journal, Backlog backlog, long now)
+      throws SQLException {
+    journal.shards().require(connection, List.of(backlog.persistenceId()));
+    int forgotten = forgetOver(connection, journal, backlog.over(), now);
+    int swept = sweepEnds(connection, journal, backlog.ended(), now);
+    journal.texts().settle(connection, List.of());
+    return Math.max(forgotten, swept);
+  }
+
+  private static int sweepEnds(
+      Connection connection, SqlJournal journal, List<JournalEnd> found, long now)
+      throws SQLException {
     if (found.isEmpty()) {
-      return Portion.NOTHING;
+      return 0;
     }
     Map<String, SqlJournal.Promise> promises =
         promises(connection, journal, newest(found, Map.of()), now);
-    postpone(connection, from, to, promises.values());
+    postpone(connection, JournalTags.sweep(0), JournalTags.sweep(now), promises.values());
     List<JournalEnd> ends = newest(found, promises);
     journal.deleteBefore(connection, ends);
-    return new Portion(ends.size(), found.size() == most);
+    return ends.size();
+  }
+
+  /** The ends that have expired. */
+  private static List<JournalEnd> over(Connection connection, SqlShards shards, long now, int most)
+      throws SQLException {
+    return ends(connection, shards, JournalTags.forget(0), JournalTags.forget(now), most);
+  }
+
+  /** The ends before which nothing is kept any more. */
+  private static List<JournalEnd> ended(Connection connection, SqlShards shards, long now, int most)
+      throws SQLException {
+    return ends(connection, shards, JournalTags.sweep(0), JournalTags.sweep(now), most);
   }
 
   private static List<JournalEnd> ends(
@@ -273,11 +320,9 @@ public final class SqlUpkeep {
    * Deletes ends with everything before them. What was journaled after an end stays, but without
    * the snapshots, which contain it, too.
    */
-  private static Portion forgetOver(Connection connection, SqlJournal journal, long now, int most)
+  private static int forgetOver(
+      Connection connection, SqlJournal journal, List<JournalEnd> over, long now)
       throws SQLException {
-    String from = JournalTags.forget(0);
-    String to = JournalTags.forget(now);
-    List<JournalEnd> over = ends(connection, journal.shards(), from, to, most);
     Map<String, SqlJournal.Promise> promises =
         promises(connection, journal, over.stream().map(SqlUpkeep::including).toList(), now);
     List<JournalEnd> forgotten = new ArrayList<>();
@@ -291,13 +336,13 @@ public final class SqlUpkeep {
         postponed.add(new SqlJournal.Promise(end.persistenceId(), end.seq() - 1, later));
       }
     }
-    postpone(connection, from, to, postponed);
+    postpone(connection, JournalTags.forget(0), JournalTags.forget(now), postponed);
     List<SqlEntries.UpTo> ends =
         newest(forgotten, Map.of()).stream()
             .map(end -> new SqlEntries.UpTo(end.persistenceId(), end.seq()))
             .toList();
     SqlEntries.forgetUpTo(connection, ends);
-    return new Portion(ends.size(), over.size() == most);
+    return ends.size();
   }
 
   /** Before what follows the end, as it may itself be kept for longer. */

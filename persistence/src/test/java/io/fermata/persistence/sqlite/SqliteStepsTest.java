@@ -93,12 +93,12 @@ final class SqliteStepsTest {
     used.forEach(each -> sent.addAll(each.statements().keySet()));
     for (String sql :
         List.of(
-            SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING),
-            SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING.select()),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS.select()),
             SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
             SqlUpkeep.POSTPONE,
-            SqlShards.UNDIVIDED.scan(SqlUpkeep.DUE),
-            SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.DUE.select()),
+            SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE.select()),
             SqlEntries.FORWARDS,
             SqlEntries.BACKWARDS,
             SqlEntries.REPLAY,

@@ -7,11 +7,14 @@ import io.fermata.persistence.SqlContract;
 import io.fermata.persistence.SqliteProbe;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.contract.Host;
+import io.fermata.persistence.contract.Note.Appointment;
+import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.memory.DirectoryContract;
 import io.fermata.persistence.pekko.StoreSetup;
+import io.fermata.persistence.spi.Due;
 import io.fermata.persistence.spi.JournalTags;
 import io.fermata.persistence.spi.NewEntry;
 import io.fermata.persistence.spi.OpenStore;
@@ -45,6 +48,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Tag("slow")
 final class SqliteStoreTest extends SqlContract {
+
+  private static final long NEVER = Long.MAX_VALUE;
 
   @TempDir private Path directory = Path.of("");
   private int files;
@@ -124,6 +129,75 @@ final class SqliteStoreTest extends SqlContract {
   }
 
   @Test
+  void aDamagedPageStopsTheTimersTheWorkAndTheSweepOfItsOwnSessionsAlone() throws Exception {
+    List<String> all = new ArrayList<>();
+    try (Host host = Host.on(store())) {
+      for (int i = 0; i < 60; i++) {
+        host.open("waits " + i).write(new Appointment(7));
+        host.open("works " + i).write(new Plan("to do"));
+        host.open("ended " + i).write(new Line("one"), new Conclusion("over", 7, NEVER));
+        host.open("expired " + i).write(new Line("one"), new Conclusion("over", 7, 7));
+        all.addAll(List.of("waits " + i, "works " + i, "ended " + i, "expired " + i));
+      }
+    }
+    try (Host host = Host.on(store())) {
+      zero(middleLeaf("event_journal"));
+      List<String> intact = all.stream().filter(id -> canBeRead(host, id)).toList();
+      assertThat(intact).hasSizeBetween(all.size() / 2, all.size() - 4);
+
+      assertThat(host.due(10, 1_000))
+          .extracting(Due::persistenceId)
+          .containsExactlyElementsOf(of(intact, "waits"));
+      assertThat(host.due(10, 3)).hasSize(3);
+      assertThat(host.working()).containsExactlyInAnyOrderElementsOf(of(intact, "works"));
+
+      int swept = of(intact, "ended").size() + of(intact, "expired").size();
+      assertThat(host.sweep(10)).isEqualTo(swept);
+      for (String id : of(intact, "ended")) {
+        assertThat(host.read(id, 1, 10)).containsExactly("over");
+      }
+      for (String id : of(intact, "expired")) {
+        assertThat(host.read(id, 1, 10)).isEmpty();
+      }
+      assertThat(host.sweep(10)).isZero();
+      assertThat(host.open("new").write(new Line("one")).lines()).containsExactly("one");
+    }
+  }
+
+  private static List<String> of(List<String> ids, String kind) {
+    return ids.stream().filter(id -> id.startsWith(kind)).toList();
+  }
+
+  private static boolean canBeRead(Host host, String id) {
+    return Host.await(host.store().read(id, 1, 10).handle((read, failure) -> failure == null));
+  }
+
+  private long middleLeaf(String table) {
+    List<Long> leaves =
+        SqliteProbe.numbers(
+            file(),
+            "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY pageno",
+            table);
+    return leaves.get(leaves.size() / 2);
+  }
+
+  /** By another process, as one that closes the file gives its locks up. */
+  private void zero(long page) throws Exception {
+    Process written =
+        new ProcessBuilder(
+                "dd",
+                "if=/dev/zero",
+                "of=" + file(),
+                "bs=4096",
+                "count=1",
+                "seek=" + (page - 1),
+                "conv=notrunc")
+            .redirectErrorStream(true)
+            .start();
+    assertThat(written.waitFor()).isZero();
+  }
+
+  @Test
   void damageThatIsFoundBeforeTheTimeOfACheckIsUpRefusesTheFile() throws SQLException {
     SqliteProbe.execute(
         file(),
@@ -173,7 +247,7 @@ final class SqliteStoreTest extends SqlContract {
             SqlObsoleteTags.EXAMINE, "((tag,event_id)>(?,?) AND tag<?)")
         .forEach(
             (scan, range) ->
-                assertThat(SqliteProbe.plan(file(), SqlShards.UNDIVIDED.scan(scan)))
+                assertThat(SqliteProbe.plan(file(), SqlShards.UNDIVIDED.scan(scan.select())))
                     .noneMatch(step -> step.startsWith("SCAN") || step.contains("TEMP B-TREE"))
                     .anyMatch(step -> step.contains("event_tag_by_tag " + range)));
   }
@@ -183,16 +257,15 @@ final class SqliteStoreTest extends SqlContract {
     prepared();
     for (String statement :
         List.of(
-            SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.WORKING.select()),
             SqliteJournal.PROMISED,
             SqlUpkeep.POSTPONE,
-            SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS),
+            SqlShards.UNDIVIDED.scan(SqlUpkeep.ENDS.select()),
             SqlShards.UNDIVIDED.scan(SqlUpkeep.SOME_TAG),
             SqlObsoleteTags.DELETE)) {
       assertThat(SqliteProbe.plan(file(), statement))
           .noneMatch(
-              step ->
-                  step.matches("SCAN (tag|ended|last|later|old|promised|until|event_|snapshot).*"));
+              step -> step.matches("SCAN (tag|entry|later|old|promised|until|event_|snapshot).*"));
     }
   }
 
@@ -332,7 +405,7 @@ final class SqliteStoreTest extends SqlContract {
   void aSweepExaminesUnfinishedWorkOnlyAfterAWrite() {
     SqliteBackend backend = backend();
     StepMeter meter = new StepMeter(sql -> Long.MAX_VALUE);
-    String examine = SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE).strip();
+    String examine = SqlShards.UNDIVIDED.scan(SqlObsoleteTags.EXAMINE.select()).strip();
     try (Host host = Host.over(new OpenSqlStore("metered", new byte[0], meter.over(backend)))) {
       host.sweep();
       host.open("a").write(new Plan("one"), new Plan("two"));
