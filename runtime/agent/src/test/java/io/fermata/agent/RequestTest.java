@@ -147,6 +147,18 @@ class RequestTest {
   }
 
   @Test
+  void aModelSeesEveryMessageOfAWindowWithoutBound() {
+    model.always(request -> AiMessage.from("ok"));
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", support().window(Integer.MAX_VALUE)));
+
+    talk.say("number 1").crash().say("number 2");
+
+    assertThat(model.lastRequest())
+        .containsExactly("user: number 1", "assistant: ok", "user: number 2");
+  }
+
+  @Test
   void aWindowNeverBeginsWithAResultWhoseCallIsNotInIt() {
     model.call("look").say("There.").say("Again.");
     Conversation talk = Conversation.with(Agent.aiHuman("desk", support(LOOK).window(3)));

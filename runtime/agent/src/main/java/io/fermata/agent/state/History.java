@@ -66,7 +66,7 @@ public record History(
     int place = before == null ? -1 : indexOf(before);
     Message placed = timed(message, before);
     int keep = Math.max(window, turn + 1);
-    int drop = messages.size() >= keep + SLACK ? messages.size() - keep + 1 : 0;
+    int drop = messages.size() - SLACK >= keep ? messages.size() - keep + 1 : 0;
     List<Message> all = new ArrayList<>(messages.size() + 1 - drop);
     all.addAll(messages.subList(drop, messages.size()));
     if (place < 0) {
