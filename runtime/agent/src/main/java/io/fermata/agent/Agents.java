@@ -151,6 +151,6 @@ public final class Agents {
       window = Math.max(window, prompt.window());
     }
     Compaction compaction = agent.compaction();
-    return compaction == null ? window : Math.max(window, compaction.after() + compaction.keep());
+    return compaction == null ? window : Math.max(window, compaction.due());
   }
 }

@@ -27,6 +27,11 @@ public record Compaction(Model model, int after, int keep, String instruction) {
     return new Compaction(model, after, keep, INSTRUCTION);
   }
 
+  /** The number of messages without a summary at which one is due. */
+  public int due() {
+    return (int) Math.min(Integer.MAX_VALUE, (long) after + keep);
+  }
+
   public Compaction instruction(String text) {
     return new Compaction(model, after, keep, text);
   }

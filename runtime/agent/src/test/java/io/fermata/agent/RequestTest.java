@@ -386,6 +386,18 @@ class RequestTest {
   }
 
   @Test
+  void aCompactionThatIsNeverDueSummarizesNothing() {
+    Scripted summarizer = Scripted.saying("They counted.");
+    Compaction never = Compaction.by(summarizer.model(), Integer.MAX_VALUE, 2);
+    Conversation talk = Conversation.with(compacting(never));
+
+    talk.say("number 1").say("number 2").say("number 3");
+
+    assertThat(summarizer.requests()).isEmpty();
+    assertThat(model.lastRequest()).hasSize(6);
+  }
+
+  @Test
   void aSummaryThatCannotBeMadeStopsNothing() {
     Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));

@@ -242,7 +242,7 @@ final class TurnLoop extends DecidedEvents {
   private boolean needsSummary() {
     Compaction compaction = agent().compaction();
     return compaction != null
-        && state().history().since() >= compaction.after() + compaction.keep()
+        && state().history().since() >= compaction.due()
         && state().history().old(compaction.keep()) > 0;
   }
 
