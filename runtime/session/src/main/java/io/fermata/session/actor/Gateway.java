@@ -422,7 +422,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private boolean isCrowded(String entityId) {
-    return pendingIn(entityId).size() >= settings.waitingCalls() + MARGIN;
+    return pendingIn(entityId).size() - MARGIN >= settings.waitingCalls();
   }
 
   private List<Long> pendingIn(String entityId) {

@@ -41,18 +41,21 @@ final class GatewayTest {
   private final Congestion congestion = new Congestion(Duration.ofSeconds(5), now::get);
   private final HostGauges gauges = new HostGauges(List.of(), congestion);
 
-  private final Gateway gateway =
-      new Gateway(
-          Settings.DEFAULT.callsInFlight(Integer.MAX_VALUE),
-          System::nanoTime,
-          new Handles(new byte[32]),
-          Runnable::run,
-          gauges,
-          flow -> SecretFields.NONE,
-          Placement.SINGLE,
-          Gateway.Carrier.DIRECT);
+  private final Gateway gateway = gateway(Settings.DEFAULT.callsInFlight(Integer.MAX_VALUE));
 
   private final List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
+
+  private Gateway gateway(Settings settings) {
+    return new Gateway(
+        settings,
+        System::nanoTime,
+        new Handles(new byte[32]),
+        Runnable::run,
+        gauges,
+        flow -> SecretFields.NONE,
+        Placement.SINGLE,
+        Gateway.Carrier.DIRECT);
+  }
 
   private static TaskRun run(String kind, int number) {
     return new TaskRun("ann", "order", kind + number);
@@ -83,6 +86,18 @@ final class GatewayTest {
         .containsExactly(true, false, false, true);
     assertThat(calls.get(0).join().structured().path("code").asText())
         .isEqualTo("store_unavailable");
+  }
+
+  @Test
+  void aSessionWhoseQueueHasNoBoundTakesCalls() {
+    Request.OfRun request = Request.OfRun.of(CallAction.CONTINUE, Json.object(), null);
+
+    assertThat(
+            gateway(Settings.DEFAULT.waitingCalls(Integer.MAX_VALUE))
+                .command(run("a", 1), request)
+                .toCompletableFuture())
+        .as("it waits for its session")
+        .isNotDone();
   }
 
   @Test
