@@ -95,7 +95,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
     host.telemetry.opened(host.gauges.all());
     try {
       host.start(timetable);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       crash();
       throw e;
     }

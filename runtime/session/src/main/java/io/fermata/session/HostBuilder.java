@@ -312,7 +312,7 @@ public final class HostBuilder {
     OpenStore open = cluster == null ? chosenStore().open() : chosenStore().openShared();
     try {
       return new Fermata(new HostParts(this, open), timetable);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       open.close();
       throw e;
     }

@@ -3,7 +3,7 @@ package io.fermata.session.observe;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.session.key.HandlerThreads;
 import java.util.Iterator;
-import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -34,7 +34,7 @@ public final class Delivery {
             1,
             10,
             TimeUnit.SECONDS,
-            new ArrayBlockingQueue<>(bound),
+            new LinkedBlockingQueue<>(bound),
             HandlerThreads.named("fermata-recorder-"));
     thread.allowCoreThreadTimeOut(true);
   }

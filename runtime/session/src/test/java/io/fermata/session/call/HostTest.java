@@ -182,6 +182,18 @@ class HostTest {
   }
 
   @Test
+  void aStartThatEndsWithAnErrorLeavesTheStoreFree() {
+    HostBuilder host =
+        Fermata.host().store(Store.sqlite(dir.resolve("z.db"))).flow(TestFlows.trip());
+    host.handlers(
+        threads -> {
+          throw new OutOfMemoryError("no room for it");
+        });
+    assertThatThrownBy(host::start).isInstanceOf(OutOfMemoryError.class);
+    host.handlers(threads -> threads).start().close();
+  }
+
+  @Test
   void aSecondHostOnTheSameFileIsRefused() {
     Path file = dir.resolve("y.db");
     HostBuilder second = Fermata.host().store(Store.sqlite(file)).flow(TestFlows.trip());

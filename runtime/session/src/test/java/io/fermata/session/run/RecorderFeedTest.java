@@ -284,6 +284,16 @@ class RecorderFeedTest {
     assertThat(lost.stream().mapToLong(Long::longValue).sum()).isEqualTo(6);
   }
 
+  @Test
+  void aRecorderMayLagBehindWithoutBound() throws InterruptedException {
+    Listener listener = new Listener();
+    Settings settings = Settings.DEFAULT.recorderBacklog(Integer.MAX_VALUE);
+    try (Fermata host = host(listener).settings(settings).start()) {
+      call(host, "s", "start");
+      awaitRuns(listener, 1);
+    }
+  }
+
   /** How long it takes to close a host with a recorder that hangs. */
   private long nanosToClose(Duration timeout) throws InterruptedException {
     CountDownLatch hangs = new CountDownLatch(1);
