@@ -71,8 +71,11 @@ public record Settings(
       throw new IllegalArgumentException(
           "snapshotEvery, handlerThreads and recorderBacklog must be at least 1");
     }
-    if (callDeadline.isNegative() || callDeadline.isZero() || idle.isNegative() || idle.isZero()) {
-      throw new IllegalArgumentException("callDeadline and idle must be positive");
+    if (callDeadline.isNegative() || callDeadline.isZero()) {
+      throw new IllegalArgumentException("callDeadline must be positive");
+    }
+    if (idle.compareTo(Duration.ofMillis(1)) < 0) {
+      throw new IllegalArgumentException("idle must be at least a millisecond");
     }
     Limits.requireCountable("callDeadline", callDeadline);
     Limits.requireCountable("idle", idle);

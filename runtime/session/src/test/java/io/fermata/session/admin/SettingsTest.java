@@ -9,6 +9,14 @@ import org.junit.jupiter.api.Test;
 
 class SettingsTest {
   @Test
+  void aSessionIsIdleForAMillisecondAtLeast() {
+    assertThat(Settings.DEFAULT.idle(Duration.ofMillis(1)).idle()).isEqualTo(Duration.ofMillis(1));
+    assertThatThrownBy(() -> Settings.DEFAULT.idle(Duration.ofNanos(3)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("idle must be at least a millisecond");
+  }
+
+  @Test
   void aSettingOfATimeThatNoClockCanCountIsRefusedAndNamesItself() {
     Settings longest = Settings.DEFAULT.idle(Limits.CLOCK).callDeadline(Limits.CLOCK);
     assertThat(longest.idle().toNanos()).isPositive();
