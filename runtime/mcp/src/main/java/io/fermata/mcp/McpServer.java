@@ -1,5 +1,6 @@
 package io.fermata.mcp;
 
+import io.fermata.flow.json.Limits;
 import io.fermata.mcp.feature.McpChanges;
 import io.fermata.mcp.http.HttpVerticle;
 import io.fermata.mcp.protocol.GracefulShutdown;
@@ -101,7 +102,8 @@ public final class McpServer implements AutoCloseable {
    *     decides
    */
   public void drain(Duration timeout) {
-    closing.close(timeout, Duration.ofSeconds(SECONDS_TO_CLOSE), () -> drainFirst(timeout));
+    Duration longest = Limits.timeout(timeout);
+    closing.close(longest, Duration.ofSeconds(SECONDS_TO_CLOSE), () -> drainFirst(longest));
   }
 
   private void drainFirst(Duration timeout) {

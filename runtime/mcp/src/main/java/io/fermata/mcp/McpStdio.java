@@ -3,6 +3,7 @@ package io.fermata.mcp;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.NullNode;
+import io.fermata.flow.json.Limits;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.dispatch.McpDispatcher;
 import io.fermata.mcp.feature.McpChanges;
@@ -127,7 +128,7 @@ public final class McpStdio implements AutoCloseable {
    * @param timeout how long calls in flight may take
    */
   public void drain(Duration timeout) {
-    drain.run(timeout);
+    drain.run(Limits.timeout(timeout));
     try {
       // An answer that is complete may not be written yet.
       boolean written = all.tryAcquire(MAX_OPEN, WRITE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agents;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
@@ -355,12 +356,13 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *     but at least a second. Of several callers the most impatient one decides
    */
   public void close(Duration timeout) {
-    host.closing.close(timeout, HAND_BACK.plus(DRAIN), () -> closeFirst(timeout));
+    Duration longest = Limits.timeout(timeout);
+    host.closing.close(longest, HAND_BACK.plus(DRAIN), () -> closeFirst(longest));
   }
 
   private void closeFirst(Duration timeout) {
     host.closed.set(true);
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout.toMillis());
+    long end = System.nanoTime() + timeout.toNanos();
     host.subscriptions.endAll();
     // Other hosts send calls to the sessions here until these have moved.
     boolean moves = host.cluster != null && host.cluster.hasOthers();

@@ -12,6 +12,7 @@ import io.fermata.session.call.ToolReply;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -76,6 +77,16 @@ class HandBackTest {
       assertThat(client.proceed("to", "Rome").structured().at("/result/price").asInt())
           .isEqualTo(2);
     }
+  }
+
+  @Test
+  void aHostThatMayTakeForEverToCloseCloses(@TempDir Path directory) {
+    Store store = Store.sqlite(directory.resolve("test.db"));
+    TestHost host = new TestHost(store, slow);
+
+    host.fermata().close(ChronoUnit.FOREVER.getDuration());
+
+    store.open().close();
   }
 
   @Test

@@ -54,6 +54,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -169,6 +170,8 @@ class ThreadHostTest {
       Threads.View view = now(threads.settled("ann", id, TIMEOUT));
       assertThat(view.status()).isEqualTo(Threads.Status.RESTING);
       assertThat(view.code()).isEqualTo("stop_on_response");
+      Duration endless = ChronoUnit.FOREVER.getDuration();
+      assertThat(now(threads.settled("ann", id, endless)).code()).isEqualTo("stop_on_response");
     }
     try (Fermata host = host(agent)) {
       assertThat(texts(host.threads(), id))

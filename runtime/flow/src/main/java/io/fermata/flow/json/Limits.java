@@ -2,6 +2,7 @@ package io.fermata.flow.json;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * The bounds of one run. Everything a client can make large has one, and reaching it is a clear
@@ -67,5 +68,11 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
     for (String wrong : bounded(setting + " is", time, CLOCK)) {
       throw new IllegalArgumentException(wrong);
     }
+  }
+
+  /** A timeout that a clock can count: the longest one for any beyond it. */
+  public static Duration timeout(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
+    return timeout.compareTo(CLOCK) < 0 ? timeout : CLOCK;
   }
 }

@@ -19,6 +19,7 @@ import java.io.InputStreamReader;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -35,6 +36,7 @@ import org.junit.jupiter.api.Timeout;
 @Tag("slow")
 class GracefulShutdownTest {
   private static final Duration LONG = Duration.ofSeconds(30);
+  private static final Duration ENDLESS = ChronoUnit.FOREVER.getDuration();
   private static final Duration SHORT = Duration.ofMillis(50);
 
   private final FakeHost host = new FakeHost();
@@ -198,8 +200,8 @@ class GracefulShutdownTest {
 
   @Test
   void aServerWithNothingToDoEndsAtOnceAndOnce() {
-    server.drain(Duration.ofHours(1));
-    server.drain(Duration.ofHours(1));
+    server.drain(ENDLESS);
+    server.drain(ENDLESS);
   }
 
   @Test
@@ -267,7 +269,7 @@ class GracefulShutdownTest {
     streams.toServer().flush();
     assertThat(streams.fromServer().readLine()).contains("acknowledged");
 
-    streams.stdio().drain(LONG);
+    streams.stdio().drain(ENDLESS);
 
     JsonNode cancelled = Wired.JSON.readTree(streams.fromServer().readLine());
     assertThat(cancelled.path("method").asText()).isEqualTo("notifications/cancelled");

@@ -11,6 +11,7 @@ import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.agent.state.ThreadStorage;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.json.Limits;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.spi.OpenStore;
@@ -270,7 +271,7 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> settled(String principal, String threadId, Duration timeout) {
-    return view(look(principal, threadId, timeout));
+    return view(look(principal, threadId, Limits.timeout(timeout)));
   }
 
   @Override
