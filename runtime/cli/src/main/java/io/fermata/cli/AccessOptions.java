@@ -2,7 +2,6 @@ package io.fermata.cli;
 
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.settings.OAuth;
-import io.fermata.mcp.settings.PrincipalLimits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -93,7 +92,10 @@ final class AccessOptions {
   @Option(
       names = "--calls-per-second",
       paramLabel = "N",
-      description = "How many requests each principal may send per second; 1,000 by default.")
+      description = {
+        "How many requests each principal may send per second, and as many at once;",
+        "1,000 and 5,000 if the application sets none."
+      })
   @Nullable Integer perSecond;
 
   @Option(
@@ -159,7 +161,8 @@ final class AccessOptions {
     server.allowedHosts(hosts.toArray(String[]::new));
     server.allowedOrigins(origins.toArray(String[]::new));
     if (perSecond != null) {
-      server.perPrincipal(PrincipalLimits.DEFAULT.callsPerSecond(perSecond, perSecond));
+      int most = perSecond;
+      server.perPrincipal(limits -> limits.callsPerSecond(most, most));
     }
     if (accessLog) {
       server.accessLog();

@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
+import io.fermata.mcp.settings.OAuth;
+import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -93,6 +96,28 @@ class AccessOptionsTest {
     assertThatThrownBy(() -> options().apply(McpServer.plain(), half))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("need an issuer and an audience");
+  }
+
+  @Test
+  void theLimitsAndTheIssuerOfAnApplicationAreKept() {
+    List<PrincipalLimits> limits = new ArrayList<>();
+    McpServerBuilder plain = McpServer.plain().perPrincipal(most -> most.callsInFlight(3));
+    options("--calls-per-second", "7").apply(plain, Map.of());
+    plain.perPrincipal(
+        most -> {
+          limits.add(most);
+          return most;
+        });
+    assertThat(limits)
+        .containsExactly(PrincipalLimits.DEFAULT.callsPerSecond(7, 7).callsInFlight(3));
+
+    String issuer = "https://auth.example.com";
+    String audience = "https://flows.example.com/mcp";
+    McpServerBuilder issued = McpServer.plain().oauth(OAuth.issuer(issuer).audience(audience));
+    AccessOptions again = options("--oauth-issuer", issuer, "--oauth-audience", audience);
+    assertThatThrownBy(() -> again.apply(issued, Map.of()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("accepts the tokens of " + issuer + " already");
   }
 
   @Test

@@ -71,12 +71,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -216,8 +218,15 @@ public final class McpServerBuilder {
   /**
    * Accepts the access tokens of an issuer, besides API keys. Every request then needs one or the
    * other.
+   *
+   * @throws IllegalArgumentException if an issuer is named already
    */
   public McpServerBuilder oauth(OAuth accepted) {
+    if (oauth != null) {
+      throw new IllegalArgumentException(
+          "The server accepts the tokens of %s already; name one issuer, in one place"
+              .formatted(oauth.issuer()));
+    }
     this.oauth = accepted;
     return this;
   }
@@ -226,6 +235,11 @@ public final class McpServerBuilder {
   public McpServerBuilder perPrincipal(PrincipalLimits most) {
     this.limits = most;
     return this;
+  }
+
+  /** Changes the limits of one principal over HTTP. */
+  public McpServerBuilder perPrincipal(UnaryOperator<PrincipalLimits> change) {
+    return perPrincipal(Objects.requireNonNull(change, "change").apply(limits));
   }
 
   /** Offers a tool besides those of the host. */
