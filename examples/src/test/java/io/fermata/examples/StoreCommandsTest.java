@@ -292,7 +292,7 @@ class StoreCommandsTest {
         .contains("6 run(s): 6 are decided as they were, 0 otherwise");
     assertThat(ended(0, "replay", "--store", store, "--since", "P1DT1H")).contains("6 run(s)");
     assertThat(ended(0, "replay", "--store", store, "--since", "2099-12-31")).contains("0 run(s)");
-    assertThat(ended(Cli.UNUSABLE, "replay", "--store", store, "--since", "lately"))
+    assertThat(ended(ExitCode.USAGE, "replay", "--store", store, "--since", "lately"))
         .contains("lately is no time; use how long ago, such as P30D");
     command("export", export.toString(), "--run", "quote/" + run, "--store", store);
     assertThat(ended(0, "replay", export.toString())).contains("1 run(s): 1 are decided");

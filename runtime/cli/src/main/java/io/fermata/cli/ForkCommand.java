@@ -187,6 +187,8 @@ final class ForkCommand extends ConsoleCommand {
       throw wrong("Use either --at or --before");
     } else if (owner != null && what.export == null) {
       throw wrong("--owner goes with --from; what is in the store keeps its owner");
+    } else if (owner != null && owner.isBlank()) {
+      throw wrong("--owner is blank; name the principal that the fork belongs to");
     }
   }
 

@@ -14,13 +14,13 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.Period;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
-import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -103,22 +103,26 @@ final class ReplayCommand extends ConsoleCommand {
 
   private Instant moment(String text) {
     try {
-      if (text.startsWith("P")) {
-        int time = text.indexOf('T');
-        Period days =
-            time == 1 ? Period.ZERO : Period.parse(time < 0 ? text : text.substring(0, time));
-        Duration rest = time < 0 ? Duration.ZERO : Duration.parse("P" + text.substring(time));
-        return ZonedDateTime.now(ZoneOffset.UTC).minus(days).minus(rest).toInstant();
-      }
-      return text.contains("T")
-          ? Instant.parse(text)
-          : LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
-    } catch (DateTimeParseException e) {
-      throw new UnusableException(
+      // What milliseconds cannot count is no time either.
+      return Instant.ofEpochMilli(parsed(text).toEpochMilli());
+    } catch (DateTimeException | ArithmeticException e) {
+      throw wrong(
           "%s is no time; use how long ago, such as P30D or PT12H, a date such as 2026-11-01, or a moment such as 2026-11-01T08:00:00Z"
-              .formatted(text),
-          e);
+              .formatted(text));
     }
+  }
+
+  private static Instant parsed(String text) {
+    if (text.startsWith("P")) {
+      int time = text.indexOf('T');
+      Period days =
+          time == 1 ? Period.ZERO : Period.parse(time < 0 ? text : text.substring(0, time));
+      Duration rest = time < 0 ? Duration.ZERO : Duration.parse("P" + text.substring(time));
+      return ZonedDateTime.now(ZoneOffset.UTC).minus(days).minus(rest).toInstant();
+    }
+    return text.contains("T")
+        ? Instant.parse(text)
+        : LocalDate.parse(text).atStartOfDay(ZoneOffset.UTC).toInstant();
   }
 
   /** The exports, each read when it is its turn. */

@@ -206,7 +206,7 @@ final class RunsCommand extends ConsoleCommand {
         .statuses(wanted)
         .tags(Set.copyOf(tags))
         .text(text)
-        .before(longerThan == null ? null : Instant.now().minus(longerThan))
+        .longerThan(longerThan)
         .order(longerThan == null ? RunQuery.Order.STARTED : RunQuery.Order.LONGEST)
         .limit(limit)
         .cursor(cursor);

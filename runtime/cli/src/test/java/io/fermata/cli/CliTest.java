@@ -628,6 +628,31 @@ class CliTest {
   }
 
   @Test
+  void anOptionThatNamesNoTimeAndNoOwnerIsAMistakeOfTheCommandLine() {
+    String run = begun().runId();
+    Cli cli = Cli.of("orders", host -> host.flow(order()));
+    String export = folder.resolve("run.jsonl").toString();
+    assertThat(run(cli, "export", export, "--run", "order/" + run, "--store", store())).isZero();
+    List<List<String>> commands =
+        List.of(
+            List.of("replay", "--since", "PT99999999999999H"),
+            List.of("replay", "--since", "+999999999-01-01"),
+            List.of("replay", "--since", "lately"),
+            List.of("runs", "--longer-than", "PT999999999999999H"),
+            List.of("runs", "--longer-than", "P110000000000D"),
+            List.of("fork", "--from", export, "--owner", "", "--at", "1"));
+    for (List<String> command : commands) {
+      List<String> all = new ArrayList<>(command);
+      all.addAll(List.of("--store", store()));
+      err.getBuffer().setLength(0);
+      assertThat(run(cli, all.toArray(String[]::new)))
+          .as("%s", command)
+          .isEqualTo(CommandLine.ExitCode.USAGE);
+      assertThat(err).asString().as("%s", command).doesNotContain("\tat ");
+    }
+  }
+
+  @Test
   void whatIsExplainedInOneLineIsLoggedWithItsTraceForWhoeverDebugs() {
     StandardLog.configure();
     Logger logger = (Logger) LoggerFactory.getLogger(Cli.class);

@@ -17,7 +17,6 @@ import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Runs;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.HostError;
-import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
@@ -255,11 +254,10 @@ public final class RunsApi extends JsonApi {
             .tags(Set.copyOf(request.all("tag")))
             .text(request.query("q"))
             .started(time(request, "startedFrom"), time(request, "startedBefore"))
-            .before(longerThan(request))
             .order(order(request))
             .limit(request.number("limit", 50, 1, PAGE))
             .cursor(request.query("cursor"));
-    return listed(query)
+    return listed(longerThan(request, query))
         .thenApply(
             page ->
                 json(
@@ -315,11 +313,11 @@ public final class RunsApi extends JsonApi {
     return Instant.ofEpochMilli(time.toEpochMilli());
   }
 
-  private static @Nullable Instant longerThan(ApiRequest request) {
+  private static RunQuery longerThan(ApiRequest request, RunQuery query) {
     String text = request.query("longerThan");
     try {
-      return text == null ? null : countable(Instant.now().minus(Duration.parse(text)));
-    } catch (DateTimeException | ArithmeticException e) {
+      return text == null ? query : query.longerThan(Duration.parse(text));
+    } catch (DateTimeParseException | IllegalArgumentException e) {
       throw ApiRequest.wrong("longerThan", "must be a duration such as PT5M");
     }
   }

@@ -112,7 +112,7 @@ public final class OAuth {
             "A scope is 1 to 200 visible characters other than \" and \\, not '" + scope + "'");
       }
     }
-    return Set.of(needed);
+    return Set.copyOf(List.of(needed));
   }
 
   public String issuer() {

@@ -1,8 +1,10 @@
 package io.fermata.session.admin;
 
+import io.fermata.flow.json.Limits;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.directory.Span;
 import io.fermata.session.key.SessionKey;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Set;
 import java.util.function.UnaryOperator;
@@ -83,9 +85,19 @@ public record RunQuery(
   }
 
   /**
-   * The runs whose status began before a moment; for runs that wait longer than five minutes, pass
-   * the time five minutes ago.
+   * The runs that have had their status for longer than this.
+   *
+   * @throws IllegalArgumentException if no moment lies so far back
    */
+  public RunQuery longerThan(@Nullable Duration time) {
+    if (time != null && (time.isNegative() || time.compareTo(Limits.TIME) > 0)) {
+      throw new IllegalArgumentException(
+          "longer than %s; give 0 to %s days, such as PT5M".formatted(time, Limits.TIME.toDays()));
+    }
+    return before(time == null ? null : Instant.now().minus(time));
+  }
+
+  /** The runs whose status began before a moment. */
   public RunQuery before(@Nullable Instant moment) {
     return with(query -> query.since(new Span(null, millis(moment))));
   }
