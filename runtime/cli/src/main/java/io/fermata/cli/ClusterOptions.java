@@ -4,6 +4,8 @@ import io.fermata.cli.telemetry.LoggedHost;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.ClusterSettings;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
@@ -11,6 +13,10 @@ import picocli.CommandLine.ParameterException;
 
 /** Whether a server shares its store with others. */
 final class ClusterOptions {
+  /** A host, in brackets if it has colons, and a port. */
+  private static final Pattern ADDRESS =
+      Pattern.compile("(?:\\[([^\\[\\]]+)]|([^:\\[\\]]+))(?::([0-9]+))?");
+
   @Option(
       names = "--cluster",
       description = {
@@ -69,16 +75,23 @@ final class ClusterOptions {
     if (address == null) {
       return ClusterSettings.LOCAL;
     }
-    int colon = address.lastIndexOf(':');
-    if (colon < 0) {
-      return ClusterSettings.at(address);
-    }
+    Matcher read = ADDRESS.matcher(address);
     try {
-      int port = Integer.parseInt(address.substring(colon + 1));
-      return ClusterSettings.at(address.substring(0, colon)).port(port);
+      if (read.matches()) {
+        ClusterSettings at = ClusterSettings.at(read.group(read.group(1) == null ? 2 : 1));
+        return read.group(3) == null ? at : at.port(Integer.parseInt(read.group(3)));
+      }
     } catch (IllegalArgumentException e) {
-      throw new ParameterException(
-          command, "--cluster-address is " + address + "; write HOST or HOST:PORT", e);
+      throw wrong(command, e);
     }
+    throw wrong(command, null);
+  }
+
+  private ParameterException wrong(CommandLine command, @Nullable Throwable cause) {
+    return new ParameterException(
+        command,
+        "--cluster-address is %s; write HOST or HOST:PORT, an IPv6 address in brackets"
+            .formatted(address),
+        cause);
   }
 }

@@ -113,6 +113,9 @@ final class ServeCommand extends ConsoleCommand {
 
   @Override
   public Integer call() throws InterruptedException, ExecutionException {
+    if (drain < 0) {
+      throw wrong("--drain must be at least 0");
+    }
     Prometheus prometheus = metrics ? Prometheus.create() : null;
     Telemetry telemetry = prometheus == null ? Telemetry.NONE : prometheus.telemetry();
     McpServerBuilder builder = McpServer.plain();

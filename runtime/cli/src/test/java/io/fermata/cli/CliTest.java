@@ -628,7 +628,7 @@ class CliTest {
   }
 
   @Test
-  void anOptionThatNamesNoTimeAndNoOwnerIsAMistakeOfTheCommandLine() {
+  void anOptionWithAValueThatIsNoneIsAMistakeOfTheCommandLine() {
     String run = begun().runId();
     Cli cli = Cli.of("orders", host -> host.flow(order()));
     String export = folder.resolve("run.jsonl").toString();
@@ -640,6 +640,9 @@ class CliTest {
             List.of("replay", "--since", "lately"),
             List.of("runs", "--longer-than", "PT999999999999999H"),
             List.of("runs", "--longer-than", "P110000000000D"),
+            List.of("serve", "--drain", "-5"),
+            List.of("serve", "--cluster", "--cluster-address", "fd00::5"),
+            List.of("serve", "--cluster", "--cluster-address", "[::1]:x"),
             List.of("fork", "--from", export, "--owner", "", "--at", "1"));
     for (List<String> command : commands) {
       List<String> all = new ArrayList<>(command);

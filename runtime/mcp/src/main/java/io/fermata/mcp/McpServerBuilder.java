@@ -376,6 +376,9 @@ public final class McpServerBuilder {
    * time.
    */
   public McpServerBuilder maxStreams(int limit) {
+    if (limit < 1) {
+      throw new IllegalArgumentException("maxStreams must be at least 1, not " + limit);
+    }
     this.maxStreams = limit;
     return this;
   }

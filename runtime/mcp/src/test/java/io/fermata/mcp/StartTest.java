@@ -83,6 +83,13 @@ class StartTest {
   }
 
   @Test
+  void aPrincipalMayHaveAtLeastOneStream() {
+    assertThatThrownBy(() -> McpServer.plain().maxStreams(0))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("maxStreams must be at least 1, not 0");
+  }
+
+  @Test
   void aTimeoutIsNotNegative() {
     assertThatThrownBy(() -> McpServer.serving(host).idleTimeout(Duration.ofMillis(-1)))
         .isInstanceOf(IllegalArgumentException.class)

@@ -145,6 +145,10 @@ public final class Turn {
 
   /** Streams pieces of this many characters; four by default. */
   public Turn inPiecesOf(int characters) {
+    if (characters < 1) {
+      throw new IllegalArgumentException(
+          "A piece of %s characters streams nothing; give at least 1".formatted(characters));
+    }
     return with(terms -> terms.chunk = characters);
   }
 
