@@ -631,6 +631,19 @@ class ModelTest {
   // --- terms ----------------------------------------------------------------------------------
 
   @Test
+  void theFirstWaitIsTakenAsItIsAlsoIfItIsLongerThanTheLongestByDefault()
+      throws InterruptedException {
+    stub.turn(Turn.unavailable()).turn(Turn.say("Hello"));
+    Duration wait = Duration.ofMillis(300);
+    Model model = Model.of("gpt", whole(stub)).backoff(SHORT, SHORT).backoff(wait);
+    long began = System.nanoTime();
+
+    model.call(request());
+
+    assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThanOrEqualTo(wait);
+  }
+
+  @Test
   void termsThatMakeNoSenseAreRefusedByName() {
     Model model = Model.of("gpt", whole(stub));
 
@@ -638,6 +651,13 @@ class ModelTest {
     assertThatThrownBy(() -> model.timeout(Duration.ZERO)).hasMessageContaining("gpt: timeout");
     assertThatThrownBy(() -> model.timeout(Duration.ofHours(7)))
         .hasMessageContainingAll("gpt: timeout is PT7H", "at most PT6H");
+    Duration three = Duration.ofMinutes(3);
+    assertThatThrownBy(() -> model.backoff(three, Duration.ofMinutes(2)))
+        .hasMessageContaining("gpt waits PT3M first and PT2M at most");
+    assertThatThrownBy(() -> model.backoff(three).backoff(Duration.ofHours(7)))
+        .hasMessageContaining("gpt: backoff is PT7H");
+    assertThatThrownBy(() -> Turn.say("Hello").inPiecesOf(0))
+        .hasMessageContaining("A piece of 0 characters");
     assertThatThrownBy(() -> model.price("-1", "1", "1")).hasMessageContaining("is negative");
   }
 

@@ -140,9 +140,13 @@ public final class Model {
     return with(terms -> terms.attempts = attempts);
   }
 
-  /** The wait before the second attempt, which doubles from then on; one second by default. */
+  /**
+   * The wait before the second attempt, which doubles from then on; one second by default. The
+   * longest one, a minute by default, is no shorter.
+   */
   public Model backoff(Duration first) {
-    return backoff(first, terms.longestWait);
+    requireInRange("backoff", first);
+    return backoff(first, first.compareTo(terms.longestWait) > 0 ? first : terms.longestWait);
   }
 
   /**
@@ -152,6 +156,11 @@ public final class Model {
   public Model backoff(Duration first, Duration longest) {
     requireInRange("backoff", first);
     requireInRange("longest backoff", longest);
+    if (longest.compareTo(first) < 0) {
+      throw new IllegalArgumentException(
+          "Model %s waits %s first and %s at most; give times of which the second is no shorter"
+              .formatted(name, first, longest));
+    }
     return with(
         terms -> {
           terms.firstWait = first;
