@@ -33,8 +33,7 @@ import java.util.function.Consumer;
  * The values of a run that must not leave the run, and how they are found in what does.
  *
  * <p>Texts and numbers of at least four characters are found also where they are part of a text, in
- * upper or lower case; shorter texts where they are the whole value. When a run has had more than a
- * million characters of them, the eldest are no longer looked for.
+ * upper or lower case; shorter texts where they are the whole value.
  */
 public final class Secrets {
   /** What stands where a value was. */
@@ -46,7 +45,7 @@ public final class Secrets {
   /** A search costs a multiple of the characters that it looks for. */
   private static final int MOST_CHARACTERS = 1 << 20;
 
-  /** Eldest first. */
+  /** In the order in which they were noted last. */
   private final Set<String> parts = new LinkedHashSet<>();
 
   private int characters;
@@ -62,14 +61,11 @@ public final class Secrets {
 
   // --- what is known ----------------------------------------------------------------------------
 
-  /** Notes a value, and those within it. */
-  public void add(JsonNode value) {
-    makeRoom();
-    note(value);
-  }
-
-  /** Before values that come together, so that none of them goes. */
-  private void makeRoom() {
+  /**
+   * Forgets the texts that were noted first once all have more than a million characters together:
+   * for what is kept while a run lasts.
+   */
+  public void forgetEldest() {
     if (characters <= MOST_CHARACTERS) {
       return;
     }
@@ -83,9 +79,10 @@ public final class Secrets {
     newParts.addAll(parts);
   }
 
-  private void note(JsonNode value) {
+  /** Notes a value, and those within it. */
+  public void add(JsonNode value) {
     if (value.isContainerNode()) {
-      value.forEach(this::note);
+      value.forEach(this::add);
     } else if (value.isTextual() && !value.textValue().isBlank()) {
       text(value);
     } else if (value.isNumber()) {
@@ -115,16 +112,19 @@ public final class Secrets {
   }
 
   private void part(String text) {
-    if (text.length() >= SHORTEST_PART && parts.add(text)) {
+    if (text.length() < SHORTEST_PART) {
+      return;
+    }
+    if (!parts.remove(text)) {
       newParts.add(text);
       characters += text.length();
     }
+    parts.add(text);
   }
 
   /** Notes what an event brings into secret fields. */
   public void learn(SecretFields fields, Event event) {
-    makeRoom();
-    find(fields, event, this::note);
+    find(fields, event, this::add);
   }
 
   /** Hands over what an event brings into secret fields. */
@@ -171,8 +171,7 @@ public final class Secrets {
   }
 
   public void writes(SecretFields fields, List<Write> writes) {
-    makeRoom();
-    writes(fields, writes, this::note);
+    writes(fields, writes, this::add);
   }
 
   private static void writes(SecretFields fields, List<Write> writes, Consumer<JsonNode> found) {
@@ -184,39 +183,44 @@ public final class Secrets {
     }
   }
 
-  /** Notes what the secret fields hold, and held where the run can go back to. */
+  /** Notes what the secret fields held where the run can go back to, and what they hold. */
   public void learn(SecretFields fields, RunState state) {
-    makeRoom();
-    Set<JsonNode> trees = Collections.newSetFromMap(new IdentityHashMap<>());
+    Set<JsonNode> trees = trees();
     for (Branch branch : state.branches().values()) {
-      memory(fields, branch.memory(), trees);
       branch.entered().values().forEach(checkpoint -> memory(fields, checkpoint.memory(), trees));
     }
     state.done().forEach(undo -> tree(fields, undo.data(), trees));
     state.undoing().forEach(undo -> tree(fields, undo.data(), trees));
     RunState.Fork fork = state.fork();
     if (fork != null) {
-      recorded(fields, fork.known().recorded(), this::note);
-      recorded(fields, fork.known().past(), this::note);
+      recorded(fields, fork.known().recorded(), this::add);
+      recorded(fields, fork.known().past(), this::add);
     }
     for (RunState.Signal signal : state.signals()) {
       JsonNode payload = signal.payload();
       if (payload != null) {
-        fields.findInSignal(signal.name(), payload, this::note);
+        fields.findInSignal(signal.name(), payload, this::add);
       }
     }
+    // What it holds comes last, to be forgotten last.
+    Set<JsonNode> present = trees();
+    state.branches().values().forEach(branch -> memory(fields, branch.memory(), present));
+  }
+
+  private static Set<JsonNode> trees() {
+    return Collections.newSetFromMap(new IdentityHashMap<>());
   }
 
   /** Branches and checkpoints share their trees; each is looked through once. */
   private void tree(SecretFields fields, JsonNode tree, Set<JsonNode> trees) {
     if (trees.add(tree)) {
-      fields.find("", tree, this::note);
+      fields.find("", tree, this::add);
     }
   }
 
   private void memory(SecretFields fields, StateMemory memory, Set<JsonNode> trees) {
     tree(fields, memory.data(), trees);
-    memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::note));
+    memory.answers().forEach((path, answer) -> fields.find(path, answer.value(), this::add));
   }
 
   public boolean isEmpty() {

@@ -375,7 +375,7 @@ public final class McpTools implements AutoCloseable {
         .formatted(
             terms.name,
             response.statusCode(),
-            terms.server.masked(Texts.shortened(challenge, MAX_CHALLENGE)));
+            Texts.shortened(terms.server.masked(challenge), MAX_CHALLENGE));
   }
 
   private static Stream<Throwable> causes(@Nullable Throwable thrown) {

@@ -134,6 +134,7 @@ public final class Redaction {
     private synchronized void learn(SecretFields own, Occurrence first, ObservedEntry entry) {
       RunState state = entry.before();
       RunKey key = new RunKey(first.flow(), first.session(), state.runId());
+      learn(key, Secrets::forgetEldest);
       if (state.running() && followed.add(key)) {
         // What was known when a run began to be watched in the middle, or after a gap.
         learn(key, known -> known.learn(own, state));

@@ -78,7 +78,7 @@ public final class EntryEncryption {
     if (fields.isEmpty() && encryption.what() == EncryptedFields.SECRETS) {
       return state;
     }
-    ArrayNode known = secrets.known().addAll(before.known());
+    ArrayNode known = before.known().addAll(secrets.known());
     JsonNode kept = known.isEmpty() ? null : encryption.encryptedPart(entityId, known);
     return encryption.what() == EncryptedFields.EVERYTHING
         ? encryption.whole(entityId, state, kept)
@@ -131,6 +131,7 @@ public final class EntryEncryption {
     if (fields.isEmpty()) {
       return;
     }
+    secrets.forgetEldest();
     RunEnd end = entry.end();
     if (end != null && end.secrets() != null) {
       secrets.add(end.secrets());
