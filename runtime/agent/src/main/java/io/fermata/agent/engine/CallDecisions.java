@@ -392,7 +392,7 @@ final class CallDecisions {
    */
   boolean detaches() {
     StepFrame waiting = decided.state().waitingStep();
-    if (waiting == null) {
+    if (waiting == null || decided.state().holdsMessages()) {
       return false;
     }
     detach(waiting, waiting.calls().get(0));

@@ -277,6 +277,11 @@ public final class ThreadProgram
           "busy",
           "%s messages wait for the end of the current step; send this one later"
               .formatted(state.inbox().size()));
+    } else if (state.holdsMessages()) {
+      return failure(
+          "busy",
+          "%s earlier calls wait for people, moments or signals, and so does the current step; send this message when one of these calls has ended, or stop the thread first"
+              .formatted(Bounds.DETACHED));
     }
     Outcome.Failure invalid = invalid(post.message());
     if (invalid != null) {

@@ -43,6 +43,9 @@ public final class Bounds {
   /** Calls of one step. */
   public static final int CALLS = 128;
 
+  /** Calls that wait after they have left their steps. */
+  public static final int DETACHED = 128;
+
   /** Levels of sub-prompts in a thread, and of threads below the one that a client began. */
   public static final int DEPTH = 8;
 

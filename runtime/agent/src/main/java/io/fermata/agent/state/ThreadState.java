@@ -2,6 +2,7 @@ package io.fermata.agent.state;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import io.fermata.agent.message.Attachment;
+import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.model.Usage;
@@ -227,6 +228,12 @@ public record ThreadState(
       waiting = !frame.calls().isEmpty() && pauses.test(frame.calls().get(0)) ? frame : waiting;
     }
     return waiting;
+  }
+
+  /** Whether the step waits on and messages with it, as too many calls have left their steps. */
+  public boolean holdsMessages() {
+    return waitingStep() != null
+        && frames().values().stream().filter(StepFrame::detached).count() >= Bounds.DETACHED;
   }
 
   /** Whether nothing works for a call, besides what another frame shows of a sub-prompt. */

@@ -36,6 +36,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -800,6 +801,50 @@ class CallsTest {
 
     assertThat(ran).containsExactly("one");
     assertThat(talk.lines().get(3)).startsWith("two failed").contains("not made", "one");
+  }
+
+  @Test
+  void aMessageIsRefusedAsBusyWhereTooManyCallsWaitUntilOneHasEnded() {
+    model
+        .calls(Collections.nCopies(Bounds.DETACHED, "one").toArray(String[]::new))
+        .say("Colleagues decide.")
+        .call("one")
+        .say("One more waits.")
+        .say("Here I am.");
+    Conversation talk =
+        parallel(tool("one").approval("May I?")).say("Go").say("And now?").say("More");
+    assertThat(talk.state().open()).hasSize(Bounds.DETACHED + 1);
+
+    talk.say("Hello?");
+    assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("busy");
+    assertThat(talk.state().inbox()).isEmpty();
+    assertThat(talk.state().open()).hasSize(Bounds.DETACHED + 1);
+
+    talk.crash().deny("s1.5", null).run();
+    assertThat(talk.last().content()).isEqualTo("One more waits.");
+    assertThat(talk.state().open()).hasSize(Bounds.DETACHED);
+    talk.say("Hello?");
+    assertThat(talk.refusal()).isNull();
+    assertThat(talk.last().content()).isEqualTo("Here I am.");
+  }
+
+  @Test
+  void aMessageThatCameBeforeTooManyCallsWaitedIsAnsweredOnceOneHasEnded() {
+    model
+        .calls(Collections.nCopies(Bounds.DETACHED, "one").toArray(String[]::new))
+        .say("Colleagues decide.")
+        .call("one")
+        .say("One more waits.");
+    Conversation talk = parallel(tool("one").approval("May I?")).say("Go").say("And now?");
+
+    talk.post("More").post("Hello?").run();
+    assertThat(talk.state().inbox()).extracting(Message::content).containsExactly("Hello?");
+    assertThat(talk.state().open()).hasSize(Bounds.DETACHED + 1);
+    talk.crash().approve("s1.7").run();
+
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.state().inbox()).isEmpty();
+    assertThat(talk.last().content()).isEqualTo("One more waits.");
   }
 
   @Test
