@@ -7,6 +7,7 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.event.RunState;
 import io.fermata.persistence.pekko.SnapshotUse;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
@@ -46,6 +47,8 @@ import io.fermata.session.host.Timetable;
 import io.fermata.session.host.ToolUses;
 import io.fermata.session.host.Upkeep;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.Closing;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
@@ -155,7 +158,7 @@ final class HostParts {
         new RunExplanations(catalog, store, encryption, handles, threads.replies());
     RunExplanations offered = builder.explains ? explanations : null;
     this.router = new CallRouter(catalog, agentTools, offered, gateway, telemetry, closed::get);
-    this.toolUses = new ToolUses(router::call, catalog);
+    this.toolUses = new ToolUses(router::call, catalog, this::ended);
     this.tools = offered(agentTools, offered);
     this.system = system(sessions(), placement);
     Consumer<SessionRegion.Message> everywhere =
@@ -392,6 +395,10 @@ final class HostParts {
 
   private CompletionStage<ThreadState> state(String threadId) {
     return agentThreads.state(threadId);
+  }
+
+  private CompletionStage<SessionState<RunState>> ended(SessionKey key) {
+    return JournalPages.ended(store, encryption, key.entityId(), threads.replies());
   }
 
   private ActorSystem<SessionRegion.Message> system(SessionHost sessions, Placement placement) {

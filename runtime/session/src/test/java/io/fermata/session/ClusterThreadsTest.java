@@ -10,6 +10,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.ThreadFiles;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
@@ -193,6 +194,47 @@ class ClusterThreadsTest extends ClusterOfHosts {
           .extracting(message -> String.valueOf(message.content()))
           .asString()
           .contains("Counted", "whole ");
+    }
+  }
+
+  @Test
+  void whatAFlowDidToItsThreadReachesThatAlsoIfItIsLargeAndTheThreadOnAnotherHost() {
+    byte[] data = new byte[1024 * 1024];
+    random.nextBytes(data);
+    FlowTool paint =
+        FlowTool.of(
+            "paint",
+            "Paints.",
+            Flow.of("paint", Parcel.class)
+                .description("Paints.")
+                .act(
+                    "draw",
+                    run -> {
+                      ThreadFiles files = run.caller(FlowState.class).orElseThrow().files();
+                      for (int i = 0; i < 3; i++) {
+                        files.write("/picture" + i, "image/png", data);
+                      }
+                      run.set("receipt", "three pictures");
+                    })
+                .edge(Flow.START, "draw")
+                .edge("draw", Flow.END)
+                .result(Parcel::receipt)
+                .compile());
+    Agent desk = Agent.aiHuman("desk", Prompt.of("p", calling("paint", "Painted: ")).tools(paint));
+    IntStream.range(0, 2).forEach(i -> host(builder -> builder.agent(desk)));
+    Threads.NewThread wanted =
+        new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
+    for (int i = 0; i < 8; i++) {
+      String id = now(any().threads().create(wanted)).threadId();
+      post(id, Message.user("go"), "go");
+      Threads.MessageQuery latest = Threads.MessageQuery.latest(1).withSilent();
+      assertThat(persistently(() -> any().threads().messages("ann", id, latest)).messages())
+          .singleElement()
+          .extracting(message -> String.valueOf(message.content()))
+          .asString()
+          .contains("Painted", "three pictures");
+      assertThat(persistently(() -> any().threads().file("ann", id, "/picture2")).data())
+          .isEqualTo(data);
     }
   }
 

@@ -147,7 +147,7 @@ public final class RunExplanations {
         () -> CompletableFuture.completedFuture(ToolReply.refused(HostError.OVERLOADED)));
   }
 
-  private static ToolReply failed(Throwable thrown) {
+  static ToolReply failed(Throwable thrown) {
     Outcome.Failure unreadable = StoreErrors.failureOf(thrown);
     return unreadable == null
         ? ToolReply.refused(HostError.STORE_UNAVAILABLE)

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.FlowCatalog;
@@ -13,6 +15,8 @@ import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.journal.RunReply;
+import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import java.util.Locale;
@@ -21,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -57,15 +62,19 @@ public final class ToolUses {
 
   private final BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls;
   private final FlowCatalog catalog;
+  private final Function<SessionKey, CompletionStage<SessionState<RunState>>> ends;
 
   /**
    * @param calls calls a tool of the host
+   * @param ends reads how a run has ended in its journal
    */
   public ToolUses(
       BiFunction<ToolCall, Consumer<ToolProgress>, CompletionStage<ToolReply>> calls,
-      FlowCatalog catalog) {
+      FlowCatalog catalog,
+      Function<SessionKey, CompletionStage<SessionState<RunState>>> ends) {
     this.calls = calls;
     this.catalog = catalog;
+    this.ends = ends;
   }
 
   /** The session of a use, whose name is no handle, as it has a line break. */
@@ -179,7 +188,25 @@ public final class ToolUses {
   private CompletionStage<ToolReply> send(
       ToolUse use, ObjectNode arguments, ObjectNode meta, Consumer<ToolProgress> progress) {
     meta.put(FlowCall.SESSION_ID, use.session());
-    return calls.apply(new ToolCall(use.tool(), SessionKey.TOOLS, arguments, meta, null), progress);
+    return calls
+        .apply(new ToolCall(use.tool(), SessionKey.TOOLS, arguments, meta, null), progress)
+        .thenCompose(
+            reply ->
+                code(reply.structured()).equals(HostError.REPLY_TOO_LARGE.wireName())
+                    ? ends.apply(keyOf(use))
+                        .thenApply(state -> replyAtEnd(state, reply))
+                        .exceptionally(RunExplanations::failed)
+                    : CompletableFuture.completedFuture(reply));
+  }
+
+  /** What a run that ended on another host replied, which is too large to be sent. */
+  private static ToolReply replyAtEnd(SessionState<RunState> state, ToolReply tooLarge) {
+    RunReply last = state.lastReply();
+    Outcome unclaimed = state.unclaimed();
+    if (last != null) {
+      return new ToolReply((ObjectNode) last.body(), Json.object());
+    }
+    return unclaimed == null ? tooLarge : new ToolReply(OutcomeJson.body(unclaimed), Json.object());
   }
 
   /**

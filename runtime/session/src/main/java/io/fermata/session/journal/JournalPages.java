@@ -3,6 +3,7 @@ package io.fermata.session.journal;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.DamagedException;
 import io.fermata.persistence.spi.OpenStore;
@@ -213,6 +214,25 @@ public final class JournalPages {
   public static @Nullable StoredEntry last(OpenStore store, String journal) {
     List<StoredEntry> last = before(store, journal, Long.MAX_VALUE, 1);
     return last.isEmpty() ? null : last.get(0);
+  }
+
+  /**
+   * The state of a run's session after the last entry of its journal, from that alone. Only the end
+   * of a run says enough; before it, the session is as if it had no journal.
+   *
+   * @param executor reads the entry
+   */
+  public static CompletionStage<SessionState<RunState>> ended(
+      OpenStore store, Encryption encryption, String journal, Executor executor) {
+    SessionState<RunState> none = SessionState.of(RunState.NONE);
+    return store
+        .readBack(journal, Long.MAX_VALUE, 1)
+        .thenApplyAsync(
+            page -> {
+              Entry<?> last = page.isEmpty() ? null : encryption.read(journal, page.get(0));
+              return last == null || last.end() == null ? none : SessionState.replay(none, last);
+            },
+            executor);
   }
 
   /**

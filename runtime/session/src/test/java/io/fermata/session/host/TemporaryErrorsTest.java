@@ -3,6 +3,7 @@ package io.fermata.session.host;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.typesafe.config.ConfigFactory;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.session.admin.Schedule;
@@ -11,14 +12,18 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.HostError;
+import io.fermata.session.key.SessionKey;
 import io.fermata.session.observe.Meter;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Function;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -34,6 +39,9 @@ class TemporaryErrorsTest {
       new FlowCatalog(List.of(), List.of(), List.of(), Limits.DEFAULT);
 
   private static final ToolUse USE = new ToolUse("refund", "thread", "call");
+
+  private static final Function<SessionKey, CompletionStage<SessionState<RunState>>> NONE =
+      key -> CompletableFuture.completedFuture(SessionState.of(RunState.NONE));
 
   @ParameterizedTest
   @EnumSource(
@@ -89,6 +97,18 @@ class TemporaryErrorsTest {
     }
   }
 
+  @Test
+  void aReplyThatIsTooLargeForAMessageIsFetchedLaterIfTheJournalCannotBeRead() {
+    assertThat(outcome(HostError.REPLY_TOO_LARGE)).isInstanceOf(ToolOutcome.Refused.class);
+    assertThat(
+            outcome(
+                HostError.REPLY_TOO_LARGE,
+                key -> CompletableFuture.failedFuture(new IllegalStateException("away"))))
+        .isInstanceOfSatisfying(
+            ToolOutcome.Unfinished.class,
+            later -> assertThat(later.code()).isEqualTo("store_unavailable"));
+  }
+
   /** The outcome of a use whose step failed, if its withdrawal gets a reply. */
   private static ToolOutcome failed(ToolReply cancelled) {
     return new ToolUses(
@@ -97,7 +117,8 @@ class TemporaryErrorsTest {
                     call.arguments().path("action").asText().equals("cancel")
                         ? cancelled
                         : replying("error", "step_failed")),
-            NO_FLOWS)
+            NO_FLOWS,
+            NONE)
         .again(USE)
         .toCompletableFuture()
         .join();
@@ -109,7 +130,12 @@ class TemporaryErrorsTest {
   }
 
   private static ToolOutcome outcome(HostError error) {
-    return new ToolUses((call, progress) -> replyOf(ToolReply.refused(error)), NO_FLOWS)
+    return outcome(error, NONE);
+  }
+
+  private static ToolOutcome outcome(
+      HostError error, Function<SessionKey, CompletionStage<SessionState<RunState>>> ends) {
+    return new ToolUses((call, progress) -> replyOf(ToolReply.refused(error)), NO_FLOWS, ends)
         .again(USE)
         .toCompletableFuture()
         .join();

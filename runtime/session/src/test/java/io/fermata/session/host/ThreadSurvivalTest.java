@@ -21,6 +21,7 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.persistence.Store;
@@ -40,6 +41,7 @@ import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.Encryption;
+import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.runs.SessionDirectory;
@@ -435,7 +437,10 @@ class ThreadSurvivalTest {
         new HostOutside.Services(
             (AgentThreads) host.threads(),
             subscriptions,
-            new ToolUses(answering::call, catalog(paint())),
+            new ToolUses(
+                answering::call,
+                catalog(paint()),
+                key -> CompletableFuture.completedFuture(SessionState.of(RunState.NONE))),
             new RunExplanations(noFlows, store, Encryption.NONE, host.handles(), Runnable::run),
             store,
             new Eraser(
