@@ -203,6 +203,73 @@ class SubflowTest {
     }
   }
 
+  private Driver ranges() {
+    Flow<AskingTest.Range> range =
+        Flow.of("range", AskingTest.Range.class)
+            .description("Takes a range.")
+            .ask("ask", q -> q.question("low", "From?").question("high", "To?"))
+            .act("book", run -> ran.add(run.state().low() + " to " + run.state().high()))
+            .edge(START, "ask")
+            .edge("ask", "book")
+            .edge("book", END)
+            .compile();
+    return new Driver(
+        ask(talk(), "a")
+            .subflow(
+                "trip", range, m -> m.input(t -> "low".equals(t.a()) ? Map.of("low", 5) : Map.of()))
+            .<AskingTest.Range, Integer>forEach(
+                "each",
+                range,
+                e ->
+                    e.items(t -> List.of(5, 6))
+                        .input((t, low) -> "each".equals(t.a()) ? Map.of("low", low) : Map.of())
+                        .atMost(2))
+            .edge(START, "ask_a")
+            .edge("ask_a", "trip")
+            .edge("trip", "each")
+            .edge("each", END)
+            .compile());
+  }
+
+  @Test
+  void answersThatItsRecordRefusesTogetherAreViolationsBeforeAnyStepRuns() {
+    Driver driver = ranges();
+    driver.start("a", "x");
+    Outcome refused = driver.proceed("trip.low", 5, "trip.high", 3);
+    assertThat(code(refused)).isEqualTo("invalid_updates");
+    assertThat(violated(refused)).containsExactly("trip.low, trip.high");
+    assertThat(asked(driver.proceed("trip.low", 5))).containsExactly("trip.high");
+    assertThat(violated(driver.proceed("trip.high", 3))).containsExactly("trip.high");
+    driver.proceed("trip.high", 9);
+    assertThat(violated(driver.proceed("each.1.low", 5, "each.1.high", 3)))
+        .containsExactly("each.1.low, each.1.high");
+    driver.proceed("each.1.low", 1, "each.1.high", 3);
+    assertThat(violated(driver.reset("each.1.low", 4))).containsExactly("each.1.low");
+    assertThat(driver.proceed("each.0.low", 1, "each.0.high", 2))
+        .isInstanceOf(Outcome.Complete.class);
+    assertThat(ran).containsExactly("5 to 9", "1 to 3", "1 to 2");
+  }
+
+  @Test
+  void soAreThoseThatAreGivenAhead() {
+    assertThat(violated(ranges().start("trip.low", 5, "trip.high", 3)))
+        .containsExactly("trip.low, trip.high");
+    assertThat(violated(ranges().start("each.1.low", 5, "each.1.high", 3)))
+        .containsExactly("each.1.low, each.1.high");
+  }
+
+  @Test
+  void anAnswerAheadThatItsRecordRefusesWithItsInputStopsTheRunAtTheMount() {
+    Driver driver = ranges();
+    assertThat(code(driver.start("a", "low", "trip.high", 3))).isEqualTo("step_failed");
+    assertThat(ran).isEmpty();
+    assertThat(asked(driver.reset("a", "x"))).containsExactly("trip.low");
+    Driver list = ranges();
+    list.start("a", "each", "each.1.high", 3);
+    assertThat(code(list.proceed("trip.low", 1, "trip.high", 2))).isEqualTo("step_failed");
+    assertThat(list.events(Event.Forked.class)).isEmpty();
+  }
+
   @Test
   void whatComesOutAndDoesNotFitStopsTheRunAtItsEnd() {
     Driver talk = person(m -> m.output((t, s) -> Map.of("number", "many")));

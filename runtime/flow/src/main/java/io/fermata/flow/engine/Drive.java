@@ -485,16 +485,7 @@ final class Drive {
   void requireKept(Event event, TypedPlace<?> spot, String what) {
     RunState after = tried(event);
     spot.now(after).requireReadable(state);
-    requireFits(after, spot.place(), what);
-  }
-
-  /** Refuses an event after which the state would be too large. */
-  void requireFits(Event event, Place place, String what) {
-    requireFits(tried(event), place, what);
-  }
-
-  private void requireFits(RunState after, Place place, String what) {
-    if (tooLarge(after.memory(place.branch()))) {
+    if (tooLarge(after.memory(spot.place().branch()))) {
       throw new IllegalStateException(what + " makes the state too large");
     }
   }

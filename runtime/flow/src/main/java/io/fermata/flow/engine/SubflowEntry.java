@@ -146,7 +146,8 @@ final class SubflowEntry {
 
   private void begin(Place item, FieldScope<?> inner, Map<String, ?> input) {
     Event opened = opened(item, inner, inner.prefix(item), input);
-    drive.requireFits(opened, item, "The input of item " + Place.labelOf(item.branch()));
+    String what = "The input of item " + Place.labelOf(item.branch());
+    drive.requireKept(opened, inside(item, inner), what);
     drive.emit(opened);
   }
 

@@ -91,12 +91,8 @@ final class TypedPlace<S extends Record> {
   }
 
   /** Refuses a state that cannot be read; what was readable before needs no second look. */
-  @SuppressWarnings("ReferenceEquality") // the same tree is as readable as it was
   void requireReadable(RunState before) {
-    ObjectNode readable = within(before.memory(place.branch()).data());
-    if (data() != readable) {
-      schema().requireReadable(data(), readable);
-    }
+    schema().requireReadable(data(), within(before.memory(place.branch()).data()));
   }
 
   Node.Waiting<S> waiting() {

@@ -97,6 +97,22 @@ public final class StateSchema<S extends Record> {
       return items.put("additionalProperties", false);
     }
 
+    @SuppressWarnings("ReferenceEquality") // the items of a list that is the same are, too
+    private void requireReadable(JsonNode data, JsonNode readable) {
+      if (!each) {
+        requireOneReadable(data, readable);
+      } else if (data != readable) {
+        data.properties()
+            .forEach(item -> requireOneReadable(item.getValue(), readable.path(item.getKey())));
+      }
+    }
+
+    private void requireOneReadable(JsonNode data, JsonNode readable) {
+      if (data instanceof ObjectNode state) {
+        schema.requireReadable(state, readable);
+      }
+    }
+
     /** The rest of a path within it; null if it leads elsewhere. */
     private @Nullable String within(String rest) {
       if (!each || rest.isEmpty()) {
@@ -282,9 +298,16 @@ public final class StateSchema<S extends Record> {
     return views.of(data);
   }
 
-  /** Refuses a state that cannot be read as the author's record where it differs from another. */
+  /**
+   * Refuses a state that cannot be read as the record of its flow, or of a sub-flow, where it
+   * differs from another.
+   */
+  @SuppressWarnings("ReferenceEquality") // trees are never changed: the same object says the same
   public void requireReadable(ObjectNode data, JsonNode readable) {
-    views.requireReadable(data, readable);
+    if (data != readable) {
+      views.requireReadable(data, readable);
+      mounts.forEach((node, inner) -> inner.requireReadable(data.path(node), readable.path(node)));
+    }
   }
 
   /** The value of a field as its Java type. */
