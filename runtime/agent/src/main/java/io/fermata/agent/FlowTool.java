@@ -304,7 +304,7 @@ public final class FlowTool implements Offered {
       return mapped.put("text", text(finished)).put("error", false);
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
-      String reason = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+      String reason = Failures.message(e);
       return mapped.put("text", "[mapper-error: " + reason + "]").put("error", true);
     }
   }

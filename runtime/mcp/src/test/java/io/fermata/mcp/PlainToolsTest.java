@@ -102,6 +102,24 @@ class PlainToolsTest {
                           throw new StackOverflowError("secret /etc");
                         }))
             .tool(
+                McpTool.of("mute", "Fails without a word")
+                    .call(
+                        call -> {
+                          throw new Mute();
+                        }))
+            .prompt(
+                McpPrompt.of("mute", "Fails without a word")
+                    .get(
+                        call -> {
+                          throw new Mute();
+                        }))
+            .prompt(
+                McpPrompt.of("muted", "Fails for that")
+                    .get(
+                        call -> {
+                          throw new IllegalStateException("broken", new Mute());
+                        }))
+            .tool(
                 McpTool.of("later", "Answers later")
                     .callAsync(
                         call ->
@@ -243,6 +261,22 @@ class PlainToolsTest {
   void anErrorIsAnsweredAsAnyFailure() {
     assertThat(call("break", "{}").path("isError").asBoolean()).isTrue();
     assertThat(legacy("prompts/get", "\"name\":\"break\"").code()).isEqualTo(-32603);
+  }
+
+  private static final class Mute extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public String getMessage() {
+      throw new IllegalStateException("nothing to say");
+    }
+  }
+
+  @Test
+  void anExceptionThatFailsToSayItsMessageIsAnsweredAsAnyFailure() {
+    assertThat(call("mute", "{}").path("isError").asBoolean()).isTrue();
+    assertThat(legacy("prompts/get", "\"name\":\"mute\"").code()).isEqualTo(-32603);
+    assertThat(legacy("prompts/get", "\"name\":\"muted\"").code()).isEqualTo(-32603);
   }
 
   @Test

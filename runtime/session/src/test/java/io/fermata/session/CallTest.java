@@ -235,6 +235,34 @@ class CallTest {
     }
   }
 
+  private static final class Mute extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public String getMessage() {
+      throw new IllegalStateException("nothing to say");
+    }
+  }
+
+  @Test
+  void soIsAnExceptionThatOrWhoseCauseFailsToSayItsMessage() {
+    for (RuntimeException thrown : List.of(new Mute(), new RuntimeException("no", new Mute()))) {
+      Flow<Trip> flow =
+          TestFlows.trip(
+                  run -> {
+                    throw thrown;
+                  },
+                  o -> {})
+              .compile();
+      try (TestHost host = new TestHost(Store.memory(), flow)) {
+        Client client = host.client();
+        client.start();
+        assertThat(code(client.proceed("from", "Ulm"))).isEqualTo("step_failed");
+        assertThat(code(client.proceed())).isEqualTo("step_failed");
+      }
+    }
+  }
+
   @Test
   void aStepThatTakesTooLongIsInterruptedAndItsLateResultIgnored() throws Exception {
     CountDownLatch interrupted = new CountDownLatch(1);

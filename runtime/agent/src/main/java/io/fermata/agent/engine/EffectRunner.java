@@ -39,6 +39,7 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.flow.json.Failures;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -110,9 +111,10 @@ final class EffectRunner {
       return new ThreadInput.Failed("cancelled", "The work was cancelled", null);
     } else if (cause instanceof OutcomeUnknownException) {
       return new ThreadInput.Failed(
-          OutcomeUnknownException.CODE, AuthorFailures.message(cause), cause.toString());
+          OutcomeUnknownException.CODE, AuthorFailures.message(cause), Failures.text(cause));
     }
-    return new ThreadInput.Failed("failed", AuthorFailures.message(cause), cause.toString(), cause);
+    return new ThreadInput.Failed(
+        "failed", AuthorFailures.message(cause), Failures.text(cause), cause);
   }
 
   private ChangeRecorder recorder(@Nullable Prompt prompt, String origin, int attempt) {

@@ -28,6 +28,7 @@ import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Program;
+import io.fermata.flow.json.Failures;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -697,7 +698,8 @@ public final class ThreadProgram
   @Override
   public ThreadInput.Failed failed(ThreadEffect effect, Throwable thrown) {
     Throwable cause = AuthorFailures.cause(thrown);
-    return new ThreadInput.Failed("failed", AuthorFailures.message(cause), cause.toString(), cause);
+    return new ThreadInput.Failed(
+        "failed", AuthorFailures.message(cause), Failures.text(cause), cause);
   }
 
   @Override

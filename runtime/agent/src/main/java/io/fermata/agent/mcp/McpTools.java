@@ -6,6 +6,7 @@ import io.fermata.agent.FlowState;
 import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Given;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Options;
@@ -385,9 +386,7 @@ public final class McpTools implements AutoCloseable {
   /** The innermost message. */
   private String reason(@Nullable Throwable thrown) {
     return causes(thrown)
-        .map(
-            cause ->
-                cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage())
+        .map(Failures::message)
         .reduce((outer, inner) -> inner)
         .map(terms.server::masked)
         .orElse("no answer");

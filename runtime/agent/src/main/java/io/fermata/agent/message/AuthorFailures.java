@@ -32,10 +32,7 @@ public final class AuthorFailures {
 
   /** The message for a model about a cause that may be a fatal error. */
   public static String message(Throwable cause) {
-    String message = cause.getMessage();
-    String reason =
-        message == null || message.isBlank() ? cause.getClass().getSimpleName() : message;
-    return Texts.shortened(reason, LONGEST);
+    return Texts.shortened(Failures.message(cause), LONGEST);
   }
 
   /** Waits for a stage, and throws its failure. */

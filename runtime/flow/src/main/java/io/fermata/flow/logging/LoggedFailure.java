@@ -1,5 +1,6 @@
 package io.fermata.flow.logging;
 
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Texts;
 import java.util.function.UnaryOperator;
 
@@ -13,7 +14,7 @@ public final class LoggedFailure extends Throwable {
 
   private LoggedFailure(Throwable thrown, UnaryOperator<String> masked, int depth) {
     super(
-        Texts.inOneLine(masked.apply(thrown.toString())),
+        Texts.inOneLine(masked.apply(Failures.text(thrown))),
         thrown.getCause() == null || depth == MAX_CAUSES
             ? null
             : new LoggedFailure(thrown.getCause(), masked, depth + 1),

@@ -1,5 +1,6 @@
 package io.fermata.flow.logging;
 
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Texts;
 import java.util.Map;
 import java.util.ServiceLoader;
@@ -83,7 +84,7 @@ public final class PlatformLogging extends NOP_FallbackServiceProvider {
       text.append(Texts.inOneLine(MessageFormatter.basicArrayFormat(message, arguments)));
       String caused = "\n";
       for (Throwable each = thrown; each != null; each = each.getCause()) {
-        text.append(caused).append(Texts.inOneLine(each.toString()));
+        text.append(caused).append(Texts.inOneLine(Failures.text(each)));
         for (StackTraceElement frame : each.getStackTrace()) {
           text.append("\n\tat ").append(frame);
         }

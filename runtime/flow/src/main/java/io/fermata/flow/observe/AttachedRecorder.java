@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -66,10 +65,11 @@ public record AttachedRecorder(Recorder recorder, Set<String> mounts) {
       return null;
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
-      String message = Objects.requireNonNullElse(e.getMessage(), e.getClass().getSimpleName());
       String detail = Failures.detail(e);
       return new Observation(
-          moment, new Observation.Failure(null, Texts.shortened(message, DETAIL), detail, name()));
+          moment,
+          new Observation.Failure(
+              null, Texts.shortened(Failures.message(e), DETAIL), detail, name()));
     }
   }
 

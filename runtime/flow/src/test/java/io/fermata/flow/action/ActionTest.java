@@ -244,6 +244,41 @@ class ActionTest {
   }
 
   @Test
+  void anExceptionThatFailsToSayItsMessageIsAFailureThatNamesItsClass() {
+    class Mute extends RuntimeException {
+      private static final long serialVersionUID = 1;
+
+      @Override
+      public String getMessage() {
+        throw new IllegalStateException("nothing to say");
+      }
+    }
+    List<Driver> failing =
+        List.of(
+            drive(
+                talk()
+                    .act(
+                        "write",
+                        run -> {
+                          throw new Mute();
+                        }),
+                "write"),
+            drive(
+                talk()
+                    .computes(
+                        "write",
+                        "computed",
+                        t -> {
+                          throw new Mute();
+                        }),
+                "write"));
+    for (Driver talk : failing) {
+      assertThat(code(talk.start())).isEqualTo("step_failed");
+      assertThat(talk.events(Event.Stopped.class).get(0).detail()).isEqualTo(Mute.class.getName());
+    }
+  }
+
+  @Test
   void aValueThatDoesNotFitItsFieldIsAFailureThatCommitsNothing() {
     for (Object unfit : List.of("five", 1.5, "5", List.of())) {
       Driver talk =

@@ -3,6 +3,7 @@ package io.fermata.mcp.call;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.mcp.catalog.LiveCatalog;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpCall;
@@ -210,7 +211,9 @@ public final class HandlerRunner {
         return CompletableFuture.failedFuture(refusal);
       }
     }
-    return CompletableFuture.failedFuture(cause);
+    // A stage asks a failure for its text, which an author's may fail to say.
+    return CompletableFuture.failedFuture(
+        cause instanceof RpcException ? cause : LoggedFailure.of(cause));
   }
 
   private CompletionStage<RpcResult> askClient(

@@ -2,6 +2,7 @@ package io.fermata.session.actor;
 
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.persistence.spi.DamagedException;
@@ -204,7 +205,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     @Override
     public void threw(Program.Acceptance<?, ?> acceptance) {
       for (Throwable thrown : acceptance.thrown()) {
-        warn("step", masked(thrown.toString()), thrown);
+        warn("step", masked(Failures.text(thrown)), thrown);
         host.handlers().steps().threw(thrown);
       }
     }

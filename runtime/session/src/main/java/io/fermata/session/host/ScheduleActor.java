@@ -2,6 +2,7 @@ package io.fermata.session.host;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Retry;
+import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.persistence.spi.JournalTags;
@@ -330,7 +331,7 @@ public final class ScheduleActor
     if (!state.starting() || state.upTo() != failed.occurrence()) {
       return Effect().none();
     }
-    return callAgain(OutcomeJson.time(failed.occurrence()), failed.thrown().toString());
+    return callAgain(OutcomeJson.time(failed.occurrence()), Failures.text(failed.thrown()));
   }
 
   private Effect<ScheduleEntry, ScheduleEntry> callAgain(String time, String why) {

@@ -1,5 +1,6 @@
 package io.fermata.session.observe;
 
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.session.key.HandlerThreads;
 import java.util.Iterator;
@@ -109,7 +110,7 @@ public final class Delivery {
     try {
       recorder.onDropped(records);
     } catch (RuntimeException | Error e) {
-      LOG.warn("Recorder {} threw when notified of a gap", name, e);
+      LOG.warn("Recorder {} threw when notified of a gap", name, LoggedFailure.of(e));
     }
   }
 

@@ -1,5 +1,6 @@
 package io.fermata.session.observe;
 
+import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.session.key.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,7 +41,7 @@ public final class Telemetries implements Telemetry {
   }
 
   private static void threw(Throwable e) {
-    LOG.warn("A telemetry threw; its exception is ignored", e);
+    LOG.warn("A telemetry threw; its exception is ignored", LoggedFailure.of(e));
   }
 
   private Activity begin(Function<Telemetry, Activity> begin) {
