@@ -638,8 +638,10 @@ class FlowToolTest {
         .isEqualTo("[mapper-error: wrong]");
     assertThat(throwing(new StackOverflowError()).mapped(finished).path("text").asText())
         .isEqualTo("[mapper-error: StackOverflowError]");
-    assertThatThrownBy(() -> throwing(new OutOfMemoryError()).mapped(finished))
-        .isInstanceOf(OutOfMemoryError.class);
+    assertThat(throwing(new OutOfMemoryError()).mapped(finished).path("text").asText())
+        .isEqualTo("[mapper-error: OutOfMemoryError]");
+    assertThatThrownBy(() -> throwing(new InternalError()).mapped(finished))
+        .isInstanceOf(InternalError.class);
   }
 
   private FlowTool throwing(Error thrown) {
