@@ -141,13 +141,13 @@ public final class ToolCalls {
   private static ToolResult success(@Nullable Object result) {
     try {
       return ToolResult.success(result);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       return noting(ToolResult.success(null), "Its result is left out: ", e);
     }
   }
 
-  private static ToolResult noting(ToolResult result, String what, RuntimeException why) {
-    return result.withText(words(result) + "\n" + what + AuthorFailures.reason(why));
+  private static ToolResult noting(ToolResult result, String what, Throwable why) {
+    return result.withText(words(result) + "\n" + what + AuthorFailures.message(why));
   }
 
   private static String words(ToolResult result) {

@@ -395,6 +395,12 @@ class CallsTest {
     talk.requireSame(desk);
   }
 
+  public static final class Lazy {
+    public List<String> getLines() {
+      throw new NoClassDefFoundError("org/orders/Line");
+    }
+  }
+
   @Test
   void aResultThatCannotBeKeptDoesNotMakeAFailureOfWorkThatIsDone() {
     Attachment large = new Attachment("a.bin", "image/png", new byte[Bounds.FILE + 1]);
@@ -418,18 +424,29 @@ class CallsTest {
                   return Map.of("order", new Object());
                 })
             .retry(3, Duration.ofSeconds(1));
-    model.call("pays").call("pays_2").say("Done.");
-    Agent desk = Agent.aiHuman("desk", prompt(pays, pays2));
+    Tool pays3 =
+        Tool.of(
+                "pays_3",
+                "Pays",
+                (flow, args) -> {
+                  ran.add("paid 3");
+                  return new Lazy();
+                })
+            .retry(3, Duration.ofSeconds(1));
+    model.call("pays").call("pays_2").call("pays_3").say("Done.");
+    Agent desk = Agent.aiHuman("desk", prompt(pays, pays2, pays3));
 
     Conversation talk = Conversation.with(desk).say("Go").pass(Duration.ofHours(1));
 
-    assertThat(ran).containsExactly("paid", "paid 2");
+    assertThat(ran).containsExactly("paid", "paid 2", "paid 3");
     assertThat(talk.messages().get(2).content())
         .startsWith(
             "Paid.\nAn attachment is left out: The file /attachments/s1.0/a.bin has 1048577")
         .endsWith("\nAttachment path: /attachments/s1.0/b.txt");
     assertThat(talk.messages().get(4).content())
         .startsWith("Tool executed successfully\nIts result is left out: A value of type");
+    assertThat(talk.messages().get(6).content())
+        .isEqualTo("Tool executed successfully\nIts result is left out: org/orders/Line");
     assertThat(talk.messages()).noneMatch(Message::failed);
     talk.requireSame(desk);
   }
