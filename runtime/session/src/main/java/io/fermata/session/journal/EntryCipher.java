@@ -78,6 +78,9 @@ public final class EntryCipher {
 
   public byte[] encrypt(byte[] plain, String persistenceId) {
     String id = keys == null ? "" : keys.current();
+    if (!DataKeys.ID.matcher(id).matches()) {
+      throw EncryptionException.keyMissing(id);
+    }
     byte[] name = id.getBytes(StandardCharsets.US_ASCII);
     ByteBuffer head = ByteBuffer.allocate(2 + name.length).put(FORM).put((byte) name.length);
     byte[] prefix = head.put(name).array();

@@ -332,6 +332,27 @@ class EncryptedFieldsTest {
         .hasMessageContaining("32 bytes");
   }
 
+  @Test
+  void nothingIsEncryptedWithAKeyWhoseIdCouldNotBeReadBack() {
+    String id = "k".repeat(128);
+    EntryCipher rotated =
+        new EntryCipher(
+            new KeyProvider() {
+              @Override
+              public String current() {
+                return id;
+              }
+
+              @Override
+              public byte[] key(String id) {
+                return new byte[32];
+              }
+            });
+    assertThatThrownBy(() -> rotated.encrypt(new byte[1], ID))
+        .isInstanceOf(EncryptionException.class)
+        .hasMessageContaining(id);
+  }
+
   // --- the format -------------------------------------------------------------------------------
 
   private static List<Object> samples() {
