@@ -1,9 +1,13 @@
 package io.fermata.flow.json;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.StreamWriteConstraints;
 import com.fasterxml.jackson.core.StreamWriteFeature;
+import com.fasterxml.jackson.core.TSFBuilder;
 import com.fasterxml.jackson.core.TreeNode;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.BeanDescription;
@@ -113,6 +117,25 @@ public final class Json {
 
   public static ObjectNode object() {
     return MAPPER.createObjectNode();
+  }
+
+  /**
+   * A factory for what Fermata itself writes. It must be able to read all of that, and to write
+   * whatever tree an author has made.
+   */
+  public static <F extends JsonFactory, B extends TSFBuilder<F, B>> F unlimited(
+      TSFBuilder<F, B> factory) {
+    return factory
+        .streamReadConstraints(
+            StreamReadConstraints.builder()
+                .maxNestingDepth(Integer.MAX_VALUE)
+                .maxNumberLength(Integer.MAX_VALUE)
+                .maxNameLength(Integer.MAX_VALUE)
+                .maxStringLength(Integer.MAX_VALUE)
+                .build())
+        .streamWriteConstraints(
+            StreamWriteConstraints.builder().maxNestingDepth(Integer.MAX_VALUE).build())
+        .build();
   }
 
   /**

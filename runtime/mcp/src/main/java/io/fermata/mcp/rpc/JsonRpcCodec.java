@@ -1,6 +1,7 @@
 package io.fermata.mcp.rpc;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonParser;
@@ -19,6 +20,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.BoundedNumbers;
+import io.fermata.flow.json.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -33,8 +35,17 @@ public final class JsonRpcCodec {
   private static final int MAX_NUMBER = 100;
   private static final int MAX_NAME = 1_000;
 
+  private static final JsonFactory OWN_FACTORY =
+      Json.unlimited(
+          new JsonFactoryBuilder()
+              // Clients choose the names: they must not fill the JVM's string table.
+              .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+              .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
+              .enable(JsonWriteFeature.COMBINE_UNICODE_SURROGATES_IN_UTF8));
+
   private static final JsonFactory FACTORY =
-      JsonFactory.builder()
+      OWN_FACTORY
+          .rebuild()
           .streamReadConstraints(
               StreamReadConstraints.builder()
                   .maxNestingDepth(MAX_DEPTH)
@@ -42,10 +53,6 @@ public final class JsonRpcCodec {
                   .maxNameLength(MAX_NAME)
                   .maxStringLength(MAX_BYTES)
                   .build())
-          // Clients choose the names: they must not fill the JVM's string table.
-          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-          .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
-          .enable(JsonWriteFeature.COMBINE_UNICODE_SURROGATES_IN_UTF8)
           .build();
 
   private static final ObjectMapper MAPPER =
@@ -60,17 +67,7 @@ public final class JsonRpcCodec {
 
   /** Reads what this server wrote: the limits are those of clients, not of authors. */
   private static final ObjectReader OWN =
-      JsonMapper.builder(
-              FACTORY
-                  .rebuild()
-                  .streamReadConstraints(
-                      StreamReadConstraints.builder()
-                          .maxNestingDepth(Integer.MAX_VALUE)
-                          .maxNumberLength(Integer.MAX_VALUE)
-                          .maxNameLength(Integer.MAX_VALUE)
-                          .maxStringLength(Integer.MAX_VALUE)
-                          .build())
-                  .build())
+      JsonMapper.builder(OWN_FACTORY)
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
           .build()

@@ -4,7 +4,9 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SequenceWriter;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.dataformat.cbor.CBORFactory;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
+import io.fermata.flow.json.Json;
 import io.fermata.persistence.spi.NewEntry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -22,7 +24,7 @@ import java.util.Iterator;
  */
 final class EntrySpool implements Iterable<NewEntry>, AutoCloseable {
   private static final ObjectMapper CBOR =
-      CBORMapper.builder()
+      CBORMapper.builder(Json.unlimited(CBORFactory.builder()))
           .disable(SerializationFeature.FLUSH_AFTER_WRITE_VALUE)
           .disable(JsonParser.Feature.AUTO_CLOSE_SOURCE)
           .build();

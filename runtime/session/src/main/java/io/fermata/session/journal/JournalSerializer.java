@@ -8,12 +8,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.type.TypeFactory;
+import com.fasterxml.jackson.dataformat.cbor.CBORFactory;
 import com.fasterxml.jackson.dataformat.cbor.CBORGenerator;
 import com.fasterxml.jackson.dataformat.cbor.databind.CBORMapper;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.json.Json;
 import java.io.IOException;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -35,7 +37,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   private static final String SCHEDULE = "schedule:1";
 
   static final ObjectMapper MAPPER =
-      CBORMapper.builder()
+      CBORMapper.builder(Json.unlimited(CBORFactory.builder()))
           // Half of a surrogate pair that nobody noticed must not keep a session from its journal.
           .enable(CBORGenerator.Feature.LENIENT_UTF_ENCODING)
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)

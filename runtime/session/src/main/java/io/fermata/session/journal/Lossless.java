@@ -1,5 +1,6 @@
 package io.fermata.session.journal;
 
+import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -24,7 +25,7 @@ public final class Lossless {
   private static final Set<String> MARKS = Set.of("binary", "decimal");
 
   private static final JsonMapper TEXT =
-      JsonMapper.builder()
+      JsonMapper.builder(Json.unlimited(new JsonFactoryBuilder()))
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
           .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)

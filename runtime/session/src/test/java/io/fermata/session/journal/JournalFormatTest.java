@@ -182,6 +182,25 @@ class JournalFormatTest {
   }
 
   @Test
+  void whatAnEntryHoldsIsReadBackHoweverLongAndDeepItIs() throws IOException {
+    Object deep = "x";
+    for (int i = 0; i < 1_000; i++) {
+      deep = List.of(deep);
+    }
+    String huge = "x".repeat(25_000_000);
+    for (Object payload : List.of(deep, huge)) {
+      Event event = new Event.Signalled("paid", Json.tree(payload), 4);
+      Entry<Event> entry = Entry.of(1, 1, Entry.Origin.caller("ann"), List.of(event));
+      String manifest = serializer.manifest(entry);
+      byte[] written = serializer.toBinary(entry);
+      assertThat(serializer.fromBinary(written, manifest).equals(entry)).isTrue();
+      JsonNode exported = Lossless.parse(Lossless.text(Lossless.json(written)));
+      byte[] imported = Lossless.payload(exported);
+      assertThat(serializer.fromBinary(imported, manifest).equals(entry)).isTrue();
+    }
+  }
+
+  @Test
   void everyKindOfEventIsInTheSample() {
     List<Class<?>> kinds = new ArrayList<>(List.of(Event.class.getPermittedSubclasses()));
     events().forEach(event -> kinds.remove(event.getClass()));
