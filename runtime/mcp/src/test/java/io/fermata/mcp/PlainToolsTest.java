@@ -152,6 +152,14 @@ class PlainToolsTest {
                     .call(call -> McpResult.text(Thread.currentThread().getName())))
             .tool(McpTool.of("endless", "Works until it is interrupted").call(this::endless))
             .tool(
+                McpTool.of("divide", "Reports what is no number")
+                    .call(
+                        call -> {
+                          call.progress(Double.NaN, 1);
+                          call.progress(1, Double.POSITIVE_INFINITY);
+                          return McpResult.text("done");
+                        }))
+            .tool(
                 McpTool.of("point", "Points to a resource")
                     .call(call -> McpResult.of(McpContent.link("orders://7", "Order 7"))))
             .prompt(
@@ -306,6 +314,18 @@ class PlainToolsTest {
   @Test
   void noHandlerHoldsAThreadOfTheServer() {
     assertThat(call("thread", "{}").at("/content/0/text").asText()).doesNotContain("eventloop");
+  }
+
+  @Test
+  void progressThatIsNotFiniteIsNotReported() throws Exception {
+    Wired client = new Wired(server);
+    ObjectNode message =
+        (ObjectNode)
+            Json.parse(client.modernMessage("tools/call", "divide", "\"name\":\"divide\"", "{}"));
+    message.withObject("/params/_meta").put("progressToken", "t");
+    JsonNode first = client.listen(message.toString()).get().next();
+    assertThat(first.path("params").toString())
+        .isEqualTo("{\"progressToken\":\"t\",\"progress\":1.0}");
   }
 
   @Test

@@ -102,12 +102,15 @@ final class HandlerCall implements McpCall {
   public void progress(double done, double total, @Nullable String message) {
     JsonNode token = OutboundQueue.token(request.meta());
     OutboundQueue queue = request.progress();
-    if (queue == null || token.isMissingNode()) {
+    if (queue == null || token.isMissingNode() || !Double.isFinite(done)) {
       return;
     }
     ObjectNode params = Json.object();
     params.set("progressToken", token);
-    params.put("progress", done).put("total", total);
+    params.put("progress", done);
+    if (Double.isFinite(total)) {
+      params.put("total", total);
+    }
     if (message != null) {
       params.put("message", Texts.sound(message));
     }

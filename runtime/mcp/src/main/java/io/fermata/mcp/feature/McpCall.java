@@ -42,7 +42,10 @@ public interface McpCall {
   /** Changes what the server offers, and notifies clients of changed resources. */
   McpChanges changes();
 
-  /** Reports progress to the client, if it asked for progress. */
+  /**
+   * Reports progress to the client, if it asked for progress. A total that is not finite is
+   * unknown.
+   */
   void progress(double done, double total);
 
   /** Reports progress with a message to the client, if it asked for progress. */
