@@ -281,12 +281,9 @@ public final class Redecision extends JournalCheck<RunState, Event> {
    * @return what happens from the difference on
    */
   public Onward sequel(Difference<RunState, Event> difference, long at, List<Event> later) {
-    List<Event> journal = new ArrayList<>(difference.recorded());
-    journal.addAll(later);
+    Sequel sequel = new Sequel(program, wanted, difference, at);
     List<Event> events = new ArrayList<>(difference.now());
-    RunState begin = difference.before().apply(difference.now());
-    Sequel sequel = new Sequel(program, wanted, begin, at);
-    events.addAll(sequel.of(journal));
+    events.addAll(sequel.of(later));
     return new Onward(events, sequel.endless());
   }
 

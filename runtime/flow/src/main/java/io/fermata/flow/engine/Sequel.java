@@ -6,8 +6,11 @@ import io.fermata.flow.Graph;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.JournalCheck.Difference;
 import io.fermata.flow.event.Outcome;
+import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
+import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
@@ -39,6 +42,7 @@ final class Sequel {
   private final FlowProgram<?> program;
   private final Graph graph;
   private final PendingEffects wanted;
+  private final Difference<RunState, Event> difference;
   private final List<Event> events = new ArrayList<>();
   private RunState state;
   private long at;
@@ -48,7 +52,7 @@ final class Sequel {
   private final Map<String, Deque<JsonNode>> answers = new HashMap<>();
   private final Map<String, Deque<Came>> signals = new HashMap<>();
   private final Map<Work, List<Ended>> results = new HashMap<>();
-  private final Map<Place, Event.Attempted> attempts = new HashMap<>();
+  private final Map<Place, Work> begun = new HashMap<>();
   private final Map<String, List<Ended>> skips = new HashMap<>();
   private final Set<String> missed = new HashSet<>();
 
@@ -82,20 +86,28 @@ final class Sequel {
    */
   private record Ended(Place place, Work work, Event event, Tagging tagged) {}
 
-  Sequel(FlowProgram<?> program, PendingEffects wanted, RunState state, long at) {
+  Sequel(
+      FlowProgram<?> program,
+      PendingEffects wanted,
+      Difference<RunState, Event> difference,
+      long at) {
     this.program = program;
     this.graph = program.flow().graph();
     this.wanted = wanted;
-    this.state = state;
+    this.difference = difference;
+    this.state = difference.before().apply(difference.now());
     this.at = at;
   }
 
-  /** What follows, with what the journal has from here on. */
-  List<Event> of(List<Event> journal) {
-    for (Event event : journal) {
-      keep(event);
-      tagging = event instanceof Event.Tagged tagged ? tagged.tagging() : Tagging.NONE;
-    }
+  /**
+   * What follows, with what the journal still has.
+   *
+   * @param later the events of the entries after the one that differs
+   */
+  List<Event> of(List<Event> later) {
+    difference.before().places().forEach(this::begun);
+    keep(difference.recorded());
+    keep(later);
     boolean advances = true;
     while (advances) {
       advances = state.running() && advance();
@@ -106,6 +118,13 @@ final class Sequel {
   /** Whether the run was not followed any further although the journal has more for it. */
   boolean endless() {
     return endless;
+  }
+
+  private void keep(List<Event> journal) {
+    for (Event event : journal) {
+      keep(event);
+      tagging = event instanceof Event.Tagged tagged ? tagged.tagging() : Tagging.NONE;
+    }
   }
 
   private void keep(Event event) {
@@ -131,7 +150,8 @@ final class Sequel {
 
   private void keepResult(Event event) {
     if (event instanceof Event.Attempted attempted) {
-      attempts.put(attempted.place(), attempted);
+      Place place = attempted.place();
+      begun.put(place, new Work(place.node(), attempted.field()));
     } else if (failed(event)) {
       failures.add(ended(event));
     } else if (event instanceof Event.Retried retried) {
@@ -159,12 +179,21 @@ final class Sequel {
             && stopped.code() != ErrorCode.SANDBOXED);
   }
 
+  private void begun(Place place, PlaceState at) {
+    if (at.phase() instanceof Phase.Working working) {
+      begun.put(place, new Work(place.node(), working.field()));
+    }
+  }
+
   private Ended ended(Event event) {
+    return new Ended(RecordedInputs.effectOf(event), work(event), event, tagging);
+  }
+
+  private Work work(Event event) {
     Place place = RecordedInputs.effectOf(event);
     String judged = RecordedInputs.judged(event);
-    Event.Attempted attempt = attempts.get(place);
-    String field = judged == null && attempt != null ? attempt.field() : judged;
-    return new Ended(place, new Work(place.node(), field), event, tagging);
+    Work work = new Work(place.node(), judged);
+    return judged == null ? begun.getOrDefault(place, work) : work;
   }
 
   /**

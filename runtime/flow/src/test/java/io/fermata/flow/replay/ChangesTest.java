@@ -17,6 +17,7 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Change.Kind;
 import io.fermata.flow.route.Branches;
 import io.fermata.flow.route.Condition;
@@ -282,6 +283,51 @@ class ChangesTest {
         .endOnFailure()
         .edge("ask_who", "charge")
         .edge("charge", END);
+  }
+
+  record Booked(String email, Integer price, @Computed List<Map<String, String>> failures) {}
+
+  /** The check of an email fails, while what is dear takes a day longer. */
+  private static Flow<Booked> booking(int dear) {
+    return Flow.of("book", Booked.class)
+        .description("Books.")
+        .ask(
+            "ask_email",
+            q ->
+                q.question(
+                    "email",
+                    "Your email?",
+                    o ->
+                        o.validateAsync(
+                            (String email) -> {
+                              throw new StepException("Nobody checks emails today.");
+                            })))
+        .waitFor("await_price", "priced", "price")
+        .sleep("cool", Duration.ofDays(1))
+        .act("close", run -> {})
+        .fork(
+            START,
+            f -> f.branch("ask_email").branch("await_price").join("close").collect("failures"))
+        .edge("ask_email", "close")
+        .decide(
+            "await_price", d -> d.when("dear", gte("price", dear)).to("cool").otherwise("close"))
+        .edge("cool", "close")
+        .edge("close", END)
+        .compile();
+  }
+
+  @Test
+  void aCheckThatHadBegunBeforeTheRunPartedIsFollowedToItsFailure() {
+    Driver run = new Driver(booking(9));
+    run.start();
+    run.feed(new Input.Continue(Driver.object("email", "ann@acme.com"), run.now++));
+    run.feed(new Input.Signal("priced", Json.tree(5), run.now++));
+    assertThat(run.settle()).isInstanceOf(Outcome.Complete.class);
+
+    assertThat(Replay.of(booking(3), journal(run)).changes())
+        .containsExactly(
+            new Change(
+                Kind.DECISION, "await_price", "to cool (dear) instead of to close (no rule)"));
   }
 
   @Test
