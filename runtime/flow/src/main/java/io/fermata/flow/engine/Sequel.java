@@ -106,7 +106,7 @@ final class Sequel {
    */
   List<Event> of(List<Event> later) {
     difference.before().places().forEach(this::begun);
-    keep(difference.recorded());
+    keep(unused());
     keep(later);
     boolean advances = true;
     while (advances) {
@@ -118,6 +118,22 @@ final class Sequel {
   /** Whether the run was not followed any further although the journal has more for it. */
   boolean endless() {
     return endless;
+  }
+
+  /** The rest of the entry that differs, but for a result that something else comes of now. */
+  private List<Event> unused() {
+    List<Event> recorded = difference.recorded();
+    List<Event> now = difference.now();
+    boolean used = !recorded.isEmpty() && !now.isEmpty() && ofOne(recorded.get(0), now.get(0));
+    return used ? recorded.subList(1, recorded.size()) : recorded;
+  }
+
+  /** Whether two events end the same effect. */
+  private boolean ofOne(Event recorded, Event now) {
+    return (failed(recorded) || succeeded(recorded))
+        && (failed(now) || succeeded(now))
+        && RecordedInputs.effectOf(recorded).equals(RecordedInputs.effectOf(now))
+        && work(recorded).equals(work(now));
   }
 
   private void keep(List<Event> journal) {
@@ -163,9 +179,7 @@ final class Sequel {
       settle(failure -> Place.within(failure.place().branch(), dropped.place().branch()));
     } else if (event instanceof Event.Ending) {
       settle(failure -> true);
-    } else if (event instanceof Event.Committed
-        || event instanceof Event.Undone
-        || RecordedInputs.judged(event) != null) {
+    } else if (succeeded(event)) {
       Ended ended = ended(event);
       settle(failure -> failure.place().equals(ended.place()));
       add(ended);
@@ -177,6 +191,12 @@ final class Sequel {
         || (event instanceof Event.Stopped stopped
             && stopped.resume() == Event.Resume.WORKING
             && stopped.code() != ErrorCode.SANDBOXED);
+  }
+
+  private static boolean succeeded(Event event) {
+    return event instanceof Event.Committed
+        || event instanceof Event.Undone
+        || RecordedInputs.judged(event) != null;
   }
 
   private void begun(Place place, PlaceState at) {

@@ -274,8 +274,11 @@ class ChangesTest {
     run.start("who", "Ann");
     assertThat(run.state.status()).isEqualTo(RunState.Status.FAILED);
 
-    assertThat(Replay.of(paying("Who?", flow -> failing(flow, 9)), journal(run)).changes())
-        .containsExactly(new Change(Kind.OUTCOME, "", "still at charge instead of failed"));
+    for (int attempts : List.of(2, 3, 9)) {
+      assertThat(Replay.of(paying("Who?", flow -> failing(flow, attempts)), journal(run)).changes())
+          .as("%s attempts", attempts)
+          .containsExactly(new Change(Kind.OUTCOME, "", "still at charge instead of failed"));
+    }
   }
 
   private static FlowBuilder<Paid> failing(FlowBuilder<Paid> flow, int attempts) {
@@ -283,6 +286,28 @@ class ChangesTest {
         .endOnFailure()
         .edge("ask_who", "charge")
         .edge("charge", END);
+  }
+
+  @Test
+  void theResultThatTheRunPartedAtIsTakenOnce() {
+    Driver run = new Driver(counted(2, flow -> flow));
+    assertThat(run.start()).isInstanceOf(Outcome.Complete.class);
+
+    Flow<Counted> undone = counted(3, flow -> flow.compensate("count", undo -> {}));
+    assertThat(Replay.of(undone, journal(run)).changes())
+        .contains(new Change(Kind.OUTCOME, "", "still at count instead of completed"));
+  }
+
+  private static Flow<Counted> counted(int times, UnaryOperator<FlowBuilder<Counted>> more) {
+    return more.apply(
+            Flow.of("count", Counted.class)
+                .description("Counts.")
+                .act("count", run -> {})
+                .edge(START, "count")
+                .decide(
+                    "count",
+                    d -> d.when(Condition.visits("count").lt(times)).to("count").otherwise(END)))
+        .compile();
   }
 
   record Booked(String email, Integer price, @Computed List<Map<String, String>> failures) {}
