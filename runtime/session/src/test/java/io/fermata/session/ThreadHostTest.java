@@ -1170,7 +1170,6 @@ class ThreadHostTest {
     }
   }
 
-  /** The flow in its version before {@link #mixing}. */
   private interface Ending {
     void of(Fermata host, String thread) throws Exception;
   }
@@ -1248,6 +1247,7 @@ class ThreadHostTest {
     }
   }
 
+  /** The flow in its version before {@link #mixing}. */
   private static FlowTool dries() {
     return paints(flow -> flow.act("dry", run -> {}).edge(START, "dry").edge("dry", END));
   }
