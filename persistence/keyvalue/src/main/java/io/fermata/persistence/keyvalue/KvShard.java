@@ -195,6 +195,7 @@ final class KvShard {
 
   /** Writes marks that are missing and removes stale ones, if it is time for any. */
   synchronized CompletionStage<@Nullable Void> clean(boolean closing) {
+    forgetOutdated();
     if (flushing || !needsWrite(closing)) {
       return CompletableFuture.completedFuture(null);
     }
@@ -203,6 +204,25 @@ final class KvShard {
     flushing = true;
     flush(TRIES, closing);
     return cleaned;
+  }
+
+  /**
+   * Forgets what does not outweigh the earlier mark of another host, once what the store says now
+   * would: it is read again.
+   */
+  private void forgetOutdated() {
+    Now now = now();
+    demands
+        .entrySet()
+        .removeIf(
+            known -> {
+              KvMark mark = marks.get(known.getKey());
+              KnownDemand demand = known.getValue();
+              return mark != null
+                  && mark.at() < demand.demand()
+                  && !outweighs(demand.since(), mark)
+                  && outweighs(now, mark);
+            });
   }
 
   /** A mark of a time far ahead that is not needed any more waits for another write. */
@@ -320,7 +340,7 @@ final class KvShard {
                   && known.demand() > mark.at()
                   && isSoon(mark.at(), now)
                   && (closing || now.hasRestedSince(known.since()))
-                  && (mine(mark) || isAbandoned(mark, known.since()));
+                  && outweighs(known.since(), mark);
           if (known.demand() == KvDocument.NOTHING) {
             boolean unneeded = mark != null && (stale || (mine(mark) && !isSoon(mark.at(), now)));
             if (unneeded) {
@@ -365,9 +385,9 @@ final class KvShard {
     return sent == null || (mark != null && mark.at() <= demand && mine(mark));
   }
 
-  /** Whether what is known since then is much newer. Hosts have no other clock in common. */
-  private static boolean isAbandoned(KvMark mark, Now since) {
-    return since.millis() - mark.since() >= ABANDONED.toMillis();
+  /** Whether what is known since then is of this host, or much newer: hosts share no clock. */
+  private boolean outweighs(Now since, KvMark mark) {
+    return mine(mark) || since.millis() - mark.since() >= ABANDONED.toMillis();
   }
 
   private boolean mine(KvMark mark) {

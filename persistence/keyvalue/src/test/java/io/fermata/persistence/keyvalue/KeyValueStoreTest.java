@@ -36,10 +36,12 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.apache.pekko.persistence.SnapshotSelectionCriteria;
@@ -421,6 +423,29 @@ final class KeyValueStoreTest extends KeyValueContract {
     pass(KvShard.RESTS);
     Host.await(third.clean(false));
     assertThat(marks("a")).as("learned long after the mark").doesNotContain("a");
+  }
+
+  @Test
+  void aStaleMarkOfALostHostIsRemovedOnceItsSessionIsReadAgain() {
+    Host.await(index("lost").require("a", KvDocument.WORKING));
+    KvIndex next = index("next");
+    Host.await(next.load());
+    List<String> read = new ArrayList<>();
+    Function<String, CompletionStage<Long>> look =
+        id -> {
+          read.add(id);
+          next.settled(id, KvDocument.NOTHING);
+          return CompletableFuture.completedFuture(KvDocument.NOTHING);
+        };
+    for (Duration passed = Duration.ZERO;
+        passed.compareTo(KvShard.ABANDONED.multipliedBy(2)) < 0;
+        passed = passed.plus(KvShard.RESTS)) {
+      pass(KvShard.RESTS);
+      Host.await(next.until(millis.get(), "", 10, at -> true, look));
+      Host.await(next.clean(false));
+    }
+    assertThat(marks("a")).doesNotContain("a");
+    assertThat(read).as("once at first, and once after the mark was abandoned").hasSize(2);
   }
 
   private void pass(Duration duration) {
