@@ -258,8 +258,8 @@ final class HostParts {
 
   /** The parent may wait for the thread; in a dormant host it could not continue. */
   private CompletionStage<Erased> eraseReporting(String threadId, SessionScope scope) {
-    return eraser.alone(
-        scope, () -> agentThreads.reportErased(threadId).thenCompose(sent -> eraser.erase(scope)));
+    return eraser.scrubbed(
+        eraser.alone(scope, () -> agentThreads.reportErased(threadId, () -> eraser.delete(scope))));
   }
 
   /** Starts the background work: of all sessions, or of the shards that this host takes. */

@@ -99,17 +99,31 @@ class ThreadDeletionTest {
 
   @Test
   void aParentThatWaitsForAChildContinuesWhenTheChildIsDeleted() throws Exception {
-    continuesAfter((host, child) -> host.threads().delete("ann", child));
+    continuesAfter(
+        Store.sqlite(folder.resolve("t.db")), (host, child) -> host.threads().delete("ann", child));
   }
 
   @Test
   void aParentThatWaitsForAChildContinuesWhenTheChildIsErased() throws Exception {
-    continuesAfter((host, child) -> host.erase(Erasure.thread(child)));
+    continuesAfter(
+        Store.sqlite(folder.resolve("t.db")), (host, child) -> host.erase(Erasure.thread(child)));
   }
 
-  private void continuesAfter(BiFunction<Fermata, String, CompletionStage<?>> removal)
+  @Test
+  void aParentIsInformedOfAnErasureAlsoIfWhatItLeftCannotBeOverwritten() throws Exception {
+    Store store =
+        AlteredStore.of(
+            Store.memory(), request -> request.is("scrub") ? AlteredStore.away() : request.ask());
+    continuesAfter(
+        store,
+        (host, child) ->
+            host.erase(Erasure.thread(child))
+                .handle((erased, thrown) -> assertThat(thrown).hasMessageContaining("away")));
+  }
+
+  private void continuesAfter(Store store, BiFunction<Fermata, String, CompletionStage<?>> removal)
       throws Exception {
-    try (Fermata host = host()) {
+    try (Fermata host = host(store)) {
       Threads threads = host.threads();
       String id = delegating(threads);
 

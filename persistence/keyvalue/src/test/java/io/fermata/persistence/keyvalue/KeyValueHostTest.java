@@ -11,9 +11,11 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.read.ListAppender;
+import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.SubAgent;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.model.Model;
@@ -48,6 +50,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -419,6 +422,55 @@ class KeyValueHostTest {
       assertThat(code(cutOff.get(60, TimeUnit.SECONDS))).isEqualTo("erased");
       assertThat(second.await(60, TimeUnit.SECONDS)).isTrue();
       assertThat(field(client.proceed())).isEqualTo("to");
+    }
+  }
+
+  private static AiMessage dug(CountDownLatch digging, CountDownLatch hole) {
+    digging.countDown();
+    try {
+      hole.await();
+      return AiMessage.from("a hole");
+    } catch (InterruptedException e) {
+      throw new CompletionException(e);
+    }
+  }
+
+  private HostBuilder diggers(CountDownLatch digging, CountDownLatch hole) {
+    Model digs = ScriptedModels.answering(messages -> dug(digging, hole));
+    Model delegates = ScriptedModels.calling("worker", "{\"message\":\"dig\"}", result -> result);
+    SubAgent worker = SubAgent.of("worker", "Digs").asBlocking();
+    return Fermata.host()
+        .store(store)
+        .agent(Agent.aiHuman("worker", Prompt.of("p", digs)))
+        .agent(Agent.aiHuman("echo", Prompt.of("p", delegates).tools(worker)));
+  }
+
+  private static Threads.View awaitChild(Fermata host, String id) throws Exception {
+    Threads.View view = now(host.threads().get("ann", id));
+    for (int i = 0; i < 600 && view.children().isEmpty(); i++) {
+      Thread.sleep(50);
+      view = now(host.threads().get("ann", id));
+    }
+    return view;
+  }
+
+  @Test
+  void theParentOfAChildWhoseErasureIsRefusedGetsTheReportOfTheChild() throws Exception {
+    CountDownLatch digging = new CountDownLatch(1);
+    CountDownLatch hole = new CountDownLatch(1);
+    try (Fermata host = diggers(digging, hole).start()) {
+      String id = created(host);
+      Threads.NewMessage go = new Threads.NewMessage(Message.user("go"), List.of(), null);
+      now(host.threads().post("ann", id, go));
+      assertThat(digging.await(60, TimeUnit.SECONDS)).isTrue();
+      String child = awaitChild(host, id).children().get(0).threadId();
+
+      assertThatThrownBy(() -> now(host.erase(Erasure.thread(child))))
+          .hasRootCauseInstanceOf(NoHistoryException.class);
+      assertThat(now(host.threads().get("ann", id)).children()).hasSize(1);
+      hole.countDown();
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+      assertThat(texts(host, id)).first().asString().contains("a hole");
     }
   }
 

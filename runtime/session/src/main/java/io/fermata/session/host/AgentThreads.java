@@ -397,16 +397,23 @@ public final class AgentThreads implements Threads {
   }
 
   /**
-   * Reports to the parent of a thread that is being erased that it was deleted. An erasure does not
-   * depend on its success: the thread or its parent may be unreadable.
+   * Erases a thread and then reports to its parent that it was deleted. The erasure does not depend
+   * on the report: the thread or its parent may be unreadable.
    */
-  public CompletionStage<Void> reportErased(String threadId) {
-    return keyed(threadId, key -> journals.state(key.entityId()))
-        .thenCompose(this::reportDeleted)
+  public <T> CompletionStage<T> reportErased(
+      String threadId, Supplier<CompletionStage<T>> erasure) {
+    CompletionStage<ThreadState> last = keyed(threadId, key -> journals.state(key.entityId()));
+    return last.handle((child, unreadable) -> erasure.get())
+        .thenCompose(erasing -> erasing)
+        .thenCompose(erased -> reportErased(threadId, last).thenApply(reported -> erased));
+  }
+
+  private CompletionStage<Void> reportErased(String threadId, CompletionStage<ThreadState> last) {
+    return last.thenCompose(this::reportDeleted)
         .exceptionally(
             thrown -> {
               LOG.warn(
-                  "The parent of the thread {}, which is being erased, could not be informed; if it waits, stop it",
+                  "The parent of the erased thread {} could not be informed; if it waits, stop it",
                   threadId,
                   thrown);
               return null;

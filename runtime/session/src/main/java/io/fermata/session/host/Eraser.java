@@ -62,14 +62,18 @@ public record Eraser(
   /** How many journals are deleted in one transaction, which the calls of others wait for. */
   private static final int AT_ONCE = 50;
 
-  /** Erases also what an earlier attempt deleted without overwriting it. */
   public CompletionStage<Erased> erase(SessionScope scope) {
-    return delete(scope)
-        .thenComposeAsync(erased -> store.scrub().thenApply(scrubbed -> erased), executor);
+    return scrubbed(delete(scope));
+  }
+
+  /** Overwrites also what an earlier attempt deleted only. */
+  public CompletionStage<Erased> scrubbed(CompletionStage<Erased> deleted) {
+    return deleted.thenComposeAsync(
+        erased -> store.scrub().thenApply(scrubbed -> erased), executor);
   }
 
   /** As {@link #erase}, but what was deleted may remain in the files of the store. */
-  CompletionStage<Erased> delete(SessionScope scope) {
+  public CompletionStage<Erased> delete(SessionScope scope) {
     return alone(
         scope, () -> found(scope).thenComposeAsync(found -> delete(scope, found), executor));
   }
