@@ -20,7 +20,8 @@ public final class SqlUpkeep {
 
   private static final String LAST =
       """
-      \sAND entry.deleted = FALSE
+
+        AND entry.deleted = FALSE
         AND NOT EXISTS (
           SELECT 1 FROM event_journal AS later
           WHERE later.persistence_id = entry.persistence_id

@@ -14,7 +14,6 @@ import dev.langchain4j.exception.RateLimitException;
 import dev.langchain4j.exception.TimeoutException;
 import dev.langchain4j.exception.UnresolvedModelServerException;
 import dev.langchain4j.exception.UnsupportedFeatureException;
-import io.fermata.flow.json.Failures;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.http.HttpTimeoutException;
@@ -135,12 +134,9 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
       // Providers like to quote the key here.
       return "The provider rejected the credentials; check the key of this model";
     }
-    String safe =
-        SECRET
-            .matcher(spoken(Failures.message(thrown)))
-            .replaceAll("…")
-            .replaceAll("\\s+", " ")
-            .strip();
+    String said = thrown.getMessage();
+    String text = said == null || said.isBlank() ? thrown.getClass().getSimpleName() : said;
+    String safe = SECRET.matcher(spoken(text)).replaceAll("…").replaceAll("\\s+", " ").strip();
     return Excerpt.of(safe, LONGEST_MESSAGE);
   }
 
