@@ -61,11 +61,7 @@ final class CallDecisions {
       if (!before.isEmpty() && !free) {
         return false;
       }
-      boolean waits =
-          waitsForChild(site, call, before)
-              || waitsForWithdrawal(site, call)
-              || waitsForHandoff(site, call, before);
-      if (call.phase() == CallState.Phase.WAITING && !waits) {
+      if (call.phase() == CallState.Phase.WAITING && !waits(site, call, before)) {
         start(site, call);
         return true;
       }
@@ -74,6 +70,12 @@ final class CallDecisions {
       }
     }
     return false;
+  }
+
+  private boolean waits(CallSite site, CallState call, List<CallState> before) {
+    return waitsForChild(site, call, before)
+        || waitsForWithdrawal(site, call)
+        || waitsForHandoff(site, call, before);
   }
 
   /**
@@ -103,10 +105,11 @@ final class CallDecisions {
 
   /** Whether the child of a call is yet to stop, which would end the work for this call, too. */
   private boolean waitsForWithdrawal(CallSite site, CallState call) {
-    String child =
-        site.offered(call) instanceof SubAgent relation
-            ? ToolCalls.reference(relation, call, decided.state())
-            : null;
+    if (decided.state().abandonedCalls().isEmpty()
+        || !(site.offered(call) instanceof SubAgent relation)) {
+      return false;
+    }
+    String child = ToolCalls.reference(relation, call, decided.state());
     return child != null
         && decided.state().abandonedCalls().stream().anyMatch(left -> child.equals(left.child()));
   }
