@@ -21,6 +21,7 @@ import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
+import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
@@ -103,15 +104,27 @@ final class CallDecisions {
     return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
   }
 
-  /** Whether the child of a call is yet to stop, which would end the work for this call, too. */
+  /**
+   * Whether the child of a call is yet to stop, which would end the work for this call, too. A stop
+   * that failed once may take weeks, so that no call waits for it.
+   */
   private boolean waitsForWithdrawal(CallSite site, CallState call) {
     if (decided.state().abandonedCalls().isEmpty()
         || !(site.offered(call) instanceof SubAgent relation)) {
       return false;
     }
     String child = ToolCalls.reference(relation, call, decided.state());
-    return child != null
-        && decided.state().abandonedCalls().stream().anyMatch(left -> child.equals(left.child()));
+    return child != null && withdrawals(child).anyMatch(left -> !failed(left));
+  }
+
+  /** The ended calls for which a child is yet to stop. */
+  private Stream<ThreadEvent.CallAbandoned> withdrawals(String child) {
+    return decided.state().abandonedCalls().stream().filter(left -> child.equals(left.child()));
+  }
+
+  private boolean failed(ThreadEvent.CallAbandoned left) {
+    String delivery = ThreadEffect.delivery(ThreadEffect.Kind.WITHDRAW, left.call());
+    return decided.state().relations().deliveries().containsKey(delivery);
   }
 
   /** Whether a call is to hand the thread over, as an earlier one of its step may yet do. */
@@ -203,21 +216,30 @@ final class CallDecisions {
     return result != null && !result.failed();
   }
 
-  /** The error of a call to a child that works for a call of another step; null for none. */
+  /**
+   * The error of a call to a child that works for a call of another step, or has not stopped for
+   * one that was ended; null for none.
+   */
   private @Nullable ToolResult busy(@Nullable Offered offered, CallState call) {
     if (!(offered instanceof SubAgent relation) || !relation.blocking()) {
       return null;
     }
     String child = ToolCalls.reference(relation, call, decided.state());
     ChildThread working = child == null ? null : decided.state().children().get(child);
-    return working == null
-            || !working.relation().equals(relation.name())
-            || decided.state().delegatedTo(working.threadId()) == null
+    if (working == null || !working.relation().equals(relation.name())) {
+      return null;
+    } else if (decided.state().delegatedTo(working.threadId()) != null) {
+      return busy(working, "still works for an earlier call; do not call it before that has ended");
+    }
+    return withdrawals(working.threadId()).findAny().isEmpty()
         ? null
-        : ToolResult.error(
-            "busy_reference",
-            "The %s with the reference %s still works for an earlier call; do not call it before that one has ended"
-                .formatted(relation.name(), working.threadId()));
+        : busy(working, "has not stopped for a call that was ended; call it later");
+  }
+
+  private static ToolResult busy(ChildThread child, String why) {
+    return ToolResult.error(
+        "busy_reference",
+        "The %s with the reference %s %s".formatted(child.relation(), child.threadId(), why));
   }
 
   /** Asks a person to approve the call if its tool requires that. */

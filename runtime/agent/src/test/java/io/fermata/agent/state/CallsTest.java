@@ -1545,6 +1545,34 @@ class CallsTest {
   }
 
   @Test
+  void aCallOfAChildThatCannotBeStoppedEndsAsBusy() {
+    model
+        .call("worker", Map.of("message", "dig"))
+        .call("worker", Map.of("message", "deeper"))
+        .call("worker", Map.of("message", "again"))
+        .say("It cannot be reached.");
+    Conversation talk = parent(prompt(BLOCKING.atMost(1))).say("Go");
+    talk.stop()
+        .post("Try again")
+        .runUntil(
+            effect -> effect.kind() == ThreadEffect.Kind.WITHDRAW && talk.ready().size() == 1);
+
+    ends(talk, talk.ready().get(0), new ThreadInput.Failed("failed", "key_missing", null));
+    talk.crash().run();
+
+    assertThat(talk.lines())
+        .filteredOn(line -> line.startsWith("worker failed") && line.contains("has not stopped"))
+        .hasSize(2);
+    assertThat(talk.last().content()).isEqualTo("It cannot be reached.");
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig");
+
+    model.call("worker", Map.of("message", "deeper"));
+    talk.pass(Duration.ofSeconds(1)).say("And now?");
+    assertThat(talk.world().stoppedChildren).containsExactly("child-s1.0");
+    assertThat(talk.world().delegated).containsExactly("child-s1.0: dig", "child-s1.0: deeper");
+  }
+
+  @Test
   void aParentThatCannotBeReachedIsNotifiedLaterAndNotAtOnceAgain() {
     Conversation talk = Conversation.child(Agent.aiHuman("desk", prompt()));
     model.say("Found.");
