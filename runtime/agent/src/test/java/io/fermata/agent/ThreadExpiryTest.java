@@ -99,7 +99,7 @@ class ThreadExpiryTest {
     for (Outside.FlowOutcome outcome :
         List.of(
             new Outside.FlowOutcome.Waiting("for signal x", null),
-            new Outside.FlowOutcome.Unfinished("works"))) {
+            new Outside.FlowOutcome.Unfinished(true))) {
       model.call("quote").say("It is 30.");
       Conversation talk = talk(quote);
       talk.world().flow = args -> outcome;

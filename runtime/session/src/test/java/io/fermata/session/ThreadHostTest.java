@@ -1080,6 +1080,29 @@ class ThreadHostTest {
   }
 
   @Test
+  void aCallWhoseRunWasErasedAtWorkEndsWithAnErrorAndItsFlowDoesNotBeginAgain() throws Exception {
+    List<String> done = new CopyOnWriteArrayList<>();
+    CountDownLatch dry = new CountDownLatch(1);
+    FlowTool paint = mixing(done, flow -> flow.act("dry", run -> dry.await()));
+    Instant began = Instant.now();
+    String id;
+    Settings hasty = Settings.DEFAULT.callDeadline(Duration.ofSeconds(1));
+    try (Fermata host = at(began, decorator(paint), hasty)) {
+      id = sent(host, "go");
+      looked(host, id, 1);
+      TestHost.eventually(() -> runs(host) == 1);
+      now(host.runs().erase("paint", runs(host, RunQuery.ALL).get(0).runId()));
+    }
+    dry.countDown();
+    try (Fermata host = at(began.plusSeconds(120), paint)) {
+      looked(host, id, 2);
+      TestHost.eventually(() -> lastOf(host.threads(), id).contains("There is no run"));
+      assertThat(runs(host)).isZero();
+    }
+    assertThat(done).containsExactly("mixed");
+  }
+
+  @Test
   void aCallWhoseToolWasMissingIsLookedAtByTheReleaseThatHasItAgain() throws Exception {
     FlowTool paint =
         paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
@@ -1361,8 +1384,13 @@ class ThreadHostTest {
   }
 
   private Fermata at(Instant moment, Agent agent) {
+    return at(moment, agent, Settings.DEFAULT);
+  }
+
+  private Fermata at(Instant moment, Agent agent, Settings settings) {
     return Fermata.host()
         .store(Store.sqlite(folder.resolve("t.db")))
+        .settings(settings)
         .clock(InstantSource.fixed(moment))
         .agent(agent)
         .start();

@@ -190,7 +190,8 @@ final class EffectResults {
       loop.emit(new ThreadEvent.CallAsked(call.key(), false, asks.question(), at));
     } else if (result instanceof ThreadInput.Later later) {
       loop.absorb(later.changes());
-      loop.emit(new ThreadEvent.CallWaits(call.key(), later.due(), later.waitsFor()));
+      loop.emit(
+          new ThreadEvent.CallWaits(call.key(), later.due(), later.waitsFor(), later.begun()));
     } else if (result instanceof ThreadInput.Delegated delegated) {
       delegated(frame, call, delegated);
     } else if (result instanceof ThreadInput.Failed failed) {

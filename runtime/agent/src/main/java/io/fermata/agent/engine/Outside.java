@@ -85,8 +85,12 @@ public interface Outside {
 
     record Asking(JsonNode question) implements FlowOutcome {}
 
-    /** It continues by itself: poll again soon. */
-    record Unfinished(String reason) implements FlowOutcome {}
+    /**
+     * It continues by itself: poll again soon.
+     *
+     * @param begun whether its run is known to have begun
+     */
+    record Unfinished(boolean begun) implements FlowOutcome {}
 
     /**
      * It waits for a moment, a signal, another person, or a host that can continue it.

@@ -305,7 +305,7 @@ record RecordedEffect(ThreadState state, ThreadEffect effect, List<ThreadEvent> 
 
   private static Outside.FlowOutcome waiting(ThreadEvent.CallWaits waits) {
     return waits.waitsFor() == null
-        ? new Outside.FlowOutcome.Unfinished("recorded")
+        ? new Outside.FlowOutcome.Unfinished(waits.begun())
         : new Outside.FlowOutcome.Waiting(waits.waitsFor(), waits.until());
   }
 

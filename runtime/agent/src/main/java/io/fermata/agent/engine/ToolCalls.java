@@ -211,10 +211,11 @@ public final class ToolCalls {
   private ThreadInput.Result cameTo(Outside.FlowOutcome outcome) {
     if (outcome instanceof Outside.FlowOutcome.Asking asking) {
       return new ThreadInput.Asks(asking.question(), recorder.changes());
-    } else if (outcome instanceof Outside.FlowOutcome.Unfinished) {
-      return new ThreadInput.Later(recorder.now() + ASK_AGAIN, null, recorder.changes());
+    } else if (outcome instanceof Outside.FlowOutcome.Unfinished later) {
+      return new ThreadInput.Later(
+          recorder.now() + ASK_AGAIN, null, later.begun(), recorder.changes());
     } else if (outcome instanceof Outside.FlowOutcome.Waiting waiting) {
-      return new ThreadInput.Later(next(waiting), waiting.waitsFor(), recorder.changes());
+      return new ThreadInput.Later(next(waiting), waiting.waitsFor(), true, recorder.changes());
     }
     Outside.FlowOutcome.Result result = (Outside.FlowOutcome.Result) outcome;
     result.changes().forEach(recorder::write);

@@ -75,7 +75,7 @@ public record CallState(
     NONE,
     /** The hooks for its start have run. */
     ANNOUNCED,
-    /** The flow behind it was seen waiting, so that it has begun. */
+    /** The flow behind it was seen at work or waiting, so that it has begun. */
     SEEN
   }
 
@@ -233,12 +233,12 @@ public record CallState(
   }
 
   /** The flow behind it continues by itself. */
-  CallState waiting(long until, @Nullable String what) {
+  CallState waiting(long until, @Nullable String what, boolean seen) {
     return entering(
         what == null ? Phase.RETRYING : Phase.PAUSED,
         draft -> {
           draft.retryAt = until;
-          draft.began(what != null);
+          draft.began(seen);
           draft.question = what == null ? null : Json.object().put(WAITS_FOR, what);
         });
   }

@@ -305,8 +305,10 @@ public sealed interface ThreadEvent {
    * The flow behind a call continues by itself: it is polled again then.
    *
    * @param waitsFor the moment, signal or person that it waits for; null while it works
+   * @param begun whether the flow is known to have begun
    */
-  record CallWaits(String call, long until, @Nullable String waitsFor) implements OfCall {}
+  record CallWaits(String call, long until, @Nullable String waitsFor, boolean begun)
+      implements OfCall {}
 
   /**
    * A person is asked about a call.

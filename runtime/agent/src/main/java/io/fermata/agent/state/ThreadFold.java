@@ -53,7 +53,7 @@ public final class ThreadFold {
           .gives(ThreadEvent.CallFailed.class, (s, e) -> call(s, e, c -> c.retrying(e.retryAt())))
           .gives(
               ThreadEvent.CallWaits.class,
-              (s, e) -> call(s, e, c -> c.waiting(e.until(), e.waitsFor())))
+              (s, e) -> call(s, e, c -> c.waiting(e.until(), e.waitsFor(), e.begun())))
           .gives(
               ThreadEvent.CallAsked.class,
               (s, e) -> call(s, e, c -> c.asked(e.approval(), e.question())))

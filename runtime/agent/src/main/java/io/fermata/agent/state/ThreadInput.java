@@ -196,8 +196,9 @@ public sealed interface ThreadInput {
    * The flow behind a call continues by itself: poll again then.
    *
    * @param waitsFor the moment, signal or person that it waits for; null while it works
+   * @param begun whether the flow is known to have begun
    */
-  record Later(long due, @Nullable String waitsFor, List<ThreadEvent.Change> changes)
+  record Later(long due, @Nullable String waitsFor, boolean begun, List<ThreadEvent.Change> changes)
       implements Result {}
 
   /**

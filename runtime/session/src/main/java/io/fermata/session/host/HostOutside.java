@@ -256,7 +256,7 @@ public final class HostOutside implements Outside {
           } else if (outcome instanceof ToolOutcome.Paused paused) {
             return new FlowOutcome.Asking(paused.question());
           } else if (outcome instanceof ToolOutcome.Unfinished unfinished) {
-            return new FlowOutcome.Unfinished(unfinished.message());
+            return new FlowOutcome.Unfinished(ToolUses.works(unfinished));
           } else if (outcome instanceof ToolOutcome.Waiting waiting) {
             return waiting(waiting);
           } else if (outcome instanceof ToolOutcome.Refused refused) {

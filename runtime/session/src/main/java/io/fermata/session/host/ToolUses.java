@@ -234,7 +234,12 @@ public final class ToolUses {
   private static boolean isTaken(ToolOutcome end) {
     return end instanceof ToolOutcome.Result
         || end instanceof ToolOutcome.Waiting
-        || (end instanceof ToolOutcome.Unfinished later && WORKING.contains(later.code()));
+        || (end instanceof ToolOutcome.Unfinished later && works(later));
+  }
+
+  /** Whether a run continues, as opposed to one that may not even have begun. */
+  static boolean works(ToolOutcome.Unfinished later) {
+    return WORKING.contains(later.code());
   }
 
   private static String code(ObjectNode body) {

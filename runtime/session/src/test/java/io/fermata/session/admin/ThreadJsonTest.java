@@ -102,7 +102,7 @@ class ThreadJsonTest {
         new ThreadEvent.FrameClosed("f"),
         new ThreadEvent.CallBegan("s1.0", 2, 7),
         new ThreadEvent.CallFailed("s1.0", 2, "broken", 8),
-        new ThreadEvent.CallWaits("s1.0", 8, "time"),
+        new ThreadEvent.CallWaits("s1.0", 8, "time", true),
         new ThreadEvent.CallAsked("s1.0", true, json, 7),
         new ThreadEvent.CallAnswered("s1.0", "a1", true, json, "why", "bob", 7),
         new ThreadEvent.CallAnswered("s1.0", "a1", null, null, null, null, 7),
