@@ -44,6 +44,7 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -397,7 +398,12 @@ class CallsTest {
 
   public static final class Lazy {
     public List<String> getLines() {
-      throw new NoClassDefFoundError("org/orders/Line");
+      return Stream.of("org/orders/Line")
+          .<String>map(
+              name -> {
+                throw new NoClassDefFoundError(name);
+              })
+          .toList();
     }
   }
 
