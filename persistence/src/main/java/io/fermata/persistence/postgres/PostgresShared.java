@@ -344,7 +344,7 @@ final class PostgresShared implements SharedStore {
     requireShard(shard);
     Slice.requireMax(max);
     List<Integer> one = shards.held().contains(shard) ? List.of(shard) : List.of();
-    return upkeep.transact(connection -> SqlUpkeep.working(connection, shards, one, after, max));
+    return upkeep.query(connection -> SqlUpkeep.working(connection, shards, one, after, max));
   }
 
   @Override

@@ -26,8 +26,10 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -54,6 +56,10 @@ public final class OpenSqlStore implements OpenStore {
   private final SqlShards shards;
   private final SqlBatches<SqlChanges.Change, Deleted> changes;
   private final SqlJournals journals;
+
+  /** The journals beside damaged pages of which the log says so already. */
+  private final Set<String> notSwept = ConcurrentHashMap.newKeySet();
+
   private final SqlObsoleteTags work = new SqlObsoleteTags();
   private final SqlObsoleteTags times = new SqlObsoleteTags();
   private final Directory directory = new OpenDirectory();
@@ -194,7 +200,7 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   private CompletionStage<Integer> leftOut(SqlUpkeep.Backlog backlog, Throwable failure) {
-    if (failure instanceof DamagedException) {
+    if (failure instanceof DamagedException && notSwept.add(backlog.persistenceId())) {
       LOG.warn("The journal {} could not be swept", backlog.persistenceId(), failure);
     }
     return failure instanceof DamagedException || shards.isMoved(failure)

@@ -119,7 +119,14 @@ public final class SqlObsoleteTags {
 
   private static int delete(Connection connection, List<Tagged> examined) throws SQLException {
     List<Tagged> obsolete = examined.stream().filter(Tagged::obsolete).toList();
-    Sql.updateAll(connection, DELETE, obsolete, tagged -> List.of(tagged.event(), tagged.tag()));
-    return obsolete.size();
+    Transactions.Work<Integer> deletion =
+        within -> {
+          Sql.updateAll(within, DELETE, obsolete, tagged -> List.of(tagged.event(), tagged.tag()));
+          return obsolete.size();
+        };
+    // Outside of a transaction each deletion would be synced to the disk by itself.
+    return connection.getAutoCommit()
+        ? Transactions.transact(connection, deletion)
+        : deletion.on(connection);
   }
 }

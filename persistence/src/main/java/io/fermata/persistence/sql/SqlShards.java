@@ -7,6 +7,8 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -78,6 +80,9 @@ public interface SqlShards {
 
     private static final Logger LOG = LoggerFactory.getLogger(Scan.class);
 
+    /** The entries on damaged pages of which the log says so already. */
+    private static final Set<Long> LOGGED = ConcurrentHashMap.newKeySet();
+
     /** Bounds a scan that reads entries one by one. */
     private static final int MOST_TAGS = 100_000;
 
@@ -125,13 +130,15 @@ public interface SqlShards {
           if (!Transactions.isDamage(failed)) {
             throw failed;
           }
-          damages.add(failed);
+          if (LOGGED.add(tag.event())) {
+            damages.add(failed);
+          }
         }
       }
       if (!damages.isEmpty()) {
         LOG.warn(
-            "{} entries are on damaged pages, so their sessions are neither woken nor swept; verify"
-                + " the store and restore it from a backup",
+            "{} more entries are on damaged pages, so their sessions are neither woken nor swept;"
+                + " verify the store and restore it from a backup",
             damages.size(),
             damages.get(0));
       }

@@ -405,7 +405,22 @@ public final class AgentThreads implements Threads {
     CompletionStage<ThreadState> last = keyed(threadId, key -> journals.state(key.entityId()));
     return last.handle((child, unreadable) -> erasure.get())
         .thenCompose(erasing -> erasing)
+        .exceptionallyCompose(
+            failed ->
+                isGone(threadId)
+                    .thenCompose(
+                        gone ->
+                            gone
+                                ? reportErased(threadId, last)
+                                : CompletableFuture.completedFuture(null))
+                    .thenCompose(reported -> CompletableFuture.failedFuture(failed)))
         .thenCompose(erased -> reportErased(threadId, last).thenApply(reported -> erased));
+  }
+
+  /** An erasure that failed may have deleted the journal, and would not find it again. */
+  private CompletionStage<Boolean> isGone(String threadId) {
+    return keyed(threadId, key -> journals.state(key.entityId()))
+        .handle((state, unreadable) -> unreadable == null && state.created() == null);
   }
 
   private CompletionStage<Void> reportErased(String threadId, CompletionStage<ThreadState> last) {
