@@ -235,22 +235,6 @@ class CallTest {
     }
   }
 
-  @Test
-  void aComputationThatWantsMoreMemoryThanThereCanBeIsAFailedStepAndTheHostLivesOn() {
-    Flow<Trip> flow =
-        Flow.of("trip", Trip.class)
-            .description("Wants too much.")
-            .computes("from", "from", trip -> "" + new int[Integer.MAX_VALUE].length)
-            .edge(START, "from")
-            .edge("from", END)
-            .compile();
-    try (TestHost host = new TestHost(Store.memory(), flow)) {
-      Client client = host.client();
-      assertThat(code(client.start())).isEqualTo("step_failed");
-      assertThat(code(client.proceed())).isEqualTo("step_failed");
-    }
-  }
-
   private static final class Mute extends RuntimeException {
     private static final long serialVersionUID = 1;
 

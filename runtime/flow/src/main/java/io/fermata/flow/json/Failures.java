@@ -9,13 +9,10 @@ public final class Failures {
 
   private Failures() {}
 
-  /**
-   * Lets through what no run can survive: the JVM is broken. A code that wants too much memory or
-   * stack has failed, as it would again after a restart.
-   */
+  /** Lets through what no run can survive: the process is out of memory, or broken. */
   public static void rethrowFatal(Throwable thrown) {
-    if (thrown instanceof InternalError broken) {
-      throw broken;
+    if (thrown instanceof VirtualMachineError fatal && !(thrown instanceof StackOverflowError)) {
+      throw fatal;
     }
   }
 
