@@ -64,10 +64,12 @@ public final class Secrets {
   /**
    * Forgets the texts that were noted first once all have more than a million characters together:
    * for what is kept while a run lasts.
+   *
+   * @return whether there were as many
    */
-  public void forgetEldest() {
+  public boolean forgetEldest() {
     if (characters <= MOST_CHARACTERS) {
-      return;
+      return false;
     }
     Iterator<String> eldest = parts.iterator();
     while (characters > MOST_CHARACTERS / 2) {
@@ -77,6 +79,7 @@ public final class Secrets {
     searches.clear();
     newParts.clear();
     newParts.addAll(parts);
+    return true;
   }
 
   /** Notes a value, and those within it. */

@@ -134,7 +134,7 @@ public final class Redaction {
     private synchronized void learn(SecretFields own, Occurrence first, ObservedEntry entry) {
       RunState state = entry.before();
       RunKey key = new RunKey(first.flow(), first.session(), state.runId());
-      learn(key, Secrets::forgetEldest);
+      forgetEldest(key);
       if (state.running() && followed.add(key)) {
         // What was known when a run began to be watched in the middle, or after a gap.
         learn(key, known -> known.learn(own, state));
@@ -147,6 +147,16 @@ public final class Redaction {
           learn(key, known -> known.learn(own, state.apply(entry.events())));
         }
         learn(key, known -> known.learn(own, event));
+      }
+    }
+
+    /** What the run holds is learned again. */
+    private void forgetEldest(RunKey run) {
+      Secrets known = runs.get(run);
+      int before = known == null ? 0 : known.size();
+      if (known != null && known.forgetEldest()) {
+        characters -= before - known.size();
+        followed.remove(run);
       }
     }
 

@@ -40,9 +40,6 @@ class TemporaryErrorsTest {
 
   private static final ToolUse USE = new ToolUse("refund", "thread", "call");
 
-  private static final Function<SessionKey, CompletionStage<SessionState<RunState>>> NONE =
-      key -> CompletableFuture.completedFuture(SessionState.of(RunState.NONE));
-
   @ParameterizedTest
   @EnumSource(
       names = {
@@ -118,7 +115,7 @@ class TemporaryErrorsTest {
                         ? cancelled
                         : replying("error", "step_failed")),
             NO_FLOWS,
-            NONE)
+            TemporaryErrorsTest::nothing)
         .again(USE)
         .toCompletableFuture()
         .join();
@@ -130,7 +127,7 @@ class TemporaryErrorsTest {
   }
 
   private static ToolOutcome outcome(HostError error) {
-    return outcome(error, NONE);
+    return outcome(error, TemporaryErrorsTest::nothing);
   }
 
   private static ToolOutcome outcome(
@@ -190,5 +187,9 @@ class TemporaryErrorsTest {
     assertThat(calls.subList(0, 3)).extracting(ToolCall::meta).containsOnly(calls.get(0).meta());
     assertThat(calls.get(3).meta()).isNotEqualTo(calls.get(0).meta());
     assertThat(outcomes).startsWith("delayed", "delayed", "started", "failed");
+  }
+
+  private static CompletionStage<SessionState<RunState>> nothing(SessionKey key) {
+    return CompletableFuture.completedFuture(SessionState.of(RunState.NONE));
   }
 }
