@@ -403,18 +403,17 @@ public final class AgentThreads implements Threads {
   public <T> CompletionStage<T> reportErased(
       String threadId, Supplier<CompletionStage<T>> erasure) {
     CompletionStage<ThreadState> last = keyed(threadId, key -> journals.state(key.entityId()));
-    return last.handle((child, unreadable) -> erasure.get())
-        .thenCompose(erasing -> erasing)
-        .exceptionallyCompose(
-            failed ->
-                isGone(threadId)
-                    .thenCompose(
-                        gone ->
-                            gone
-                                ? reportErased(threadId, last)
-                                : CompletableFuture.completedFuture(null))
-                    .thenCompose(reported -> CompletableFuture.failedFuture(failed)))
-        .thenCompose(erased -> reportErased(threadId, last).thenApply(reported -> erased));
+    CompletionStage<T> erased =
+        last.handle((child, unreadable) -> erasure.get()).thenCompose(erasing -> erasing);
+    return erased
+        .handle(
+            (counts, failed) ->
+                failed == null ? CompletableFuture.completedFuture(true) : isGone(threadId))
+        .thenCompose(gone -> gone)
+        .thenCompose(
+            gone ->
+                gone ? reportErased(threadId, last) : CompletableFuture.<Void>completedFuture(null))
+        .thenCompose(reported -> erased);
   }
 
   /** An erasure that failed may have deleted the journal, and would not find it again. */
