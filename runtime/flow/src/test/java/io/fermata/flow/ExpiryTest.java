@@ -241,8 +241,7 @@ class ExpiryTest {
     assertThat(talk.proceed("a", "x")).isInstanceOf(Outcome.Complete.class);
   }
 
-  @Test
-  void whatAnExpiredRunDidIsUndoneBeforeTheHookRuns() {
+  private Driver booked() {
     Driver talk =
         drive(
             ask(flow(), "a")
@@ -252,6 +251,12 @@ class ExpiryTest {
             "book",
             "ask_a");
     talk.start();
+    return talk;
+  }
+
+  @Test
+  void whatAnExpiredRunDidIsUndoneBeforeTheHookRuns() {
+    Driver talk = booked();
 
     assertThat(code(talk.pass())).isEqualTo("run_expired");
     assertThat(did).containsExactly("book", "unbook", "told of null");
@@ -336,15 +341,7 @@ class ExpiryTest {
 
   @Test
   void theNarrativeOfAnExpiredRunNamesTheStepsThatAreUndoneAndNotTheHook() {
-    Driver talk =
-        drive(
-            ask(flow(), "a")
-                .act("book", run -> did.add("book"))
-                .compensate("book", run -> did.add("unbook"))
-                .onExpire(this::hook),
-            "book",
-            "ask_a");
-    talk.start();
+    Driver talk = booked();
     talk.pass();
 
     Narrative narrative = new Narrative();

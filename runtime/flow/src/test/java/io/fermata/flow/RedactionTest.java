@@ -283,7 +283,7 @@ class RedactionTest {
     Calls calls = new Calls();
     Recorder redacted = Redaction.of("a").over(calls.recorder);
     Driver talk =
-        drive(ask(talk(), "a").act("tell", run -> run.emit("told", SECRET)), "ask_a", "tell");
+        drive(ask(talk(), "a").act("pay", run -> run.emit("paid", SECRET)), "ask_a", "pay");
     talk.start();
     talk.proceed("a", SECRET);
     RunObserver recording = RunObserver.of(talk.program.flow(), "s", redacted);

@@ -137,33 +137,36 @@ public final class Redaction {
       forgetEldest(key);
       if (state.running() && followed.add(key)) {
         // What was known when a run began to be watched in the middle, or after a gap.
-        learn(key, known -> known.learn(own, state));
+        change(key, known -> known.learn(own, state));
       }
       for (Event event : entry.events()) {
         if (event instanceof Event.Started started) {
           key = new RunKey(first.flow(), first.session(), started.runId());
         } else if (event instanceof Event.Migrated) {
           // What a field held comes under its new name.
-          learn(key, known -> known.learn(own, state.apply(entry.events())));
+          change(key, known -> known.learn(own, state.apply(entry.events())));
         }
-        learn(key, known -> known.learn(own, event));
+        change(key, known -> known.learn(own, event));
       }
     }
 
     /** What the run holds is learned again. */
     private void forgetEldest(RunKey run) {
-      Secrets known = runs.get(run);
-      int before = known == null ? 0 : known.size();
-      if (known != null && known.forgetEldest()) {
-        characters -= before - known.size();
-        followed.remove(run);
+      if (runs.containsKey(run)) {
+        change(
+            run,
+            known -> {
+              if (known.forgetEldest()) {
+                followed.remove(run);
+              }
+            });
       }
     }
 
-    private void learn(RunKey key, Consumer<Secrets> learning) {
+    private void change(RunKey key, Consumer<Secrets> change) {
       Secrets known = runs.computeIfAbsent(key, run -> new Secrets());
       characters -= known.size();
-      learning.accept(known);
+      change.accept(known);
       characters += known.size();
       while (runs.size() > MOST_RUNS || (characters > MOST_CHARACTERS && runs.size() > 1)) {
         forget(runs.keySet().iterator().next());
