@@ -90,7 +90,8 @@ final class RolloutCheck {
       return run.running() ? Stream.of(masked(result(flow, run), entries)) : Stream.empty();
     } catch (UnreadableEntry | EncryptionException | DamagedException e) {
       String why = String.valueOf(e.getMessage());
-      return Stream.of(new Rollout.RunResult(flow, journal, 0, Rollout.Verdict.STRANDED, why));
+      String run = SessionKey.placeOf(journal);
+      return Stream.of(new Rollout.RunResult(flow, run, 0, Rollout.Verdict.STRANDED, why));
     }
   }
 

@@ -824,6 +824,8 @@ class SecretsTest {
       runId = runId(reply(host, "1", "start", answers()));
     }
     assertThat(Rollout.check(store(), pay()).text()).contains("key k1");
+    String unread = Rollout.check(store(), pay()).runs().get(0).runId();
+    assertThat(SessionKey.entityOf("pay", unread)).isEqualTo(SessionKey.entityOf("pay", runId));
     assertThat(Rollout.check(host(pay(), K1).store(store())).runs())
         .extracting(Rollout.RunResult::runId, Rollout.RunResult::verdict)
         .containsExactly(tuple(runId, Rollout.Verdict.CONTINUES));
