@@ -435,6 +435,8 @@ class StoreCommandsTest {
     Files.write(cut, lines.subList(0, lines.size() - 1));
     assertThat(ended(Cli.UNUSABLE, "fork", "--from", cut.toString(), "--store", store))
         .contains("the file is truncated; nothing of it was used");
+    assertThat(ended(Cli.UNUSABLE, "replay", run, cut.toString()))
+        .contains("cut.jsonl: Line ", "the file is truncated; nothing of it was used");
     assertThat(ended(ExitCode.USAGE, "fork", "--from", thread, "--answer", "a=b"))
         .contains("are for runs, and this is a thread");
     assertThat(ended(ExitCode.USAGE, "fork", "--from", run, "--message", "Hi"))

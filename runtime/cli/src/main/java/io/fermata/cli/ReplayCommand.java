@@ -8,6 +8,7 @@ import io.fermata.session.ExportedJournal;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.WhatIf;
 import io.fermata.session.WhatIfResult;
+import io.fermata.session.admin.ArchiveException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -136,14 +137,19 @@ final class ReplayCommand extends ConsoleCommand {
               ExportedJournal exported = read(file);
               if (exported instanceof ExportedJournal.OfRun run
                   && !known.contains(run.journal().flow())) {
-                throw new UnusableException("This release has no flow " + run.journal().flow());
+                throw unknown(file, "flow", run.journal().flow());
               } else if (exported instanceof ExportedJournal.OfThread thread
                   && agents.stream().noneMatch(a -> a.name().equals(thread.journal().agent()))) {
-                throw new UnusableException(
-                    "This release has no agent " + thread.journal().agent());
+                throw unknown(file, "agent", thread.journal().agent());
               }
               return exported;
             });
+  }
+
+  private static UnusableException unknown(Path file, String kind, String name) {
+    return new UnusableException(
+        "%s: this release has no %s %s; leave the file out, or add the %s"
+            .formatted(file, kind, name, kind));
   }
 
   private static ExportedJournal read(Path file) {
@@ -151,7 +157,7 @@ final class ReplayCommand extends ConsoleCommand {
       ExportedJournal exported = ExportedJournal.read(file);
       exported.requireWhole();
       return exported;
-    } catch (IllegalStateException e) {
+    } catch (IllegalStateException | ArchiveException e) {
       throw new UnusableException(file + ": " + e.getMessage(), e);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
