@@ -324,10 +324,14 @@ class MainTest {
       assertThat(err.toString()).contains("already open", "--server");
       String path = "sqlite:" + file;
       assertThat(error(3, "graph", "quote", "--run", "a.b", "--store", path))
-          .contains("already open", "backup copy.db; then graph --run --store sqlite:copy.db");
+          .contains(
+              "already open",
+              "backup copy.db --store " + path + "; then graph --run --store sqlite:copy.db");
       String to = directory.resolve("not.jsonl").toString();
       assertThat(error(3, "export", to, "--run", "quote/a.b", "--store", path))
-          .contains("already open", "backup copy.db; then export --store sqlite:copy.db");
+          .contains(
+              "already open",
+              "backup copy.db --store " + path + "; then export --store sqlite:copy.db");
       assertThat(Path.of(to)).doesNotExist();
     }
   }
@@ -603,10 +607,10 @@ class MainTest {
     String[] runs = {"serve", "--port", "0", "--store", "sqlite:keys.db"};
     assertThat(complaint(Map.of("FERMATA_KEYS", "bad"), runs))
         .contains("FERMATA_KEYS cannot be used: Key number 1 has no id")
-        .contains("key k1");
+        .contains("for a new key: key <id>");
     assertThat(complaint(Map.of("FERMATA_KEYS_FILE", "/nofile"), runs))
-        .contains("FERMATA_KEYS_FILE cannot be used: The key file does not exist: /nofile")
-        .contains("key k1");
+        .contains("FERMATA_KEYS_FILE cannot be used: The key file does not exist: /nofile; put it")
+        .doesNotContain("new key");
     assertThat(complaint(Map.of("FERMATA_API_KEYS", "ann=one,hidden"), runs))
         .contains("FERMATA_API_KEYS is invalid: entry 2")
         .doesNotContain("hidden");

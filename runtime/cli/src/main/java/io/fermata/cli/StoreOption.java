@@ -2,6 +2,7 @@ package io.fermata.cli;
 
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.DataKeys;
+import java.io.UncheckedIOException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
@@ -86,23 +87,26 @@ public final class StoreOption {
    */
   @Nullable String copied(String command) {
     String name = named().toString();
-    String how = null;
+    String of = spec == null ? "" : " --store " + name;
+    String how;
     if (name.startsWith(SQLITE)) {
-      how = "backup copy.db; then %s --store sqlite:copy.db";
+      how = "backup copy.db%s; then %s --store sqlite:copy.db".formatted(of, command);
     } else if (name.startsWith(POSTGRES)) {
-      how = "pg_dump into another database; then %s --store postgres://…/copy";
+      how = "pg_dump into another database; then " + command + " --store postgres://…/copy";
+    } else {
+      return null;
     }
-    return how == null
-        ? null
-        : "If a server has the store open, copy it: " + how.formatted(command);
+    return "If a server has the store open, copy it: " + how;
   }
 
   private void requireKeys() {
     try {
       DataKeys.fromEnvironment();
     } catch (IllegalArgumentException e) {
-      throw new ParameterException(
-          commandLine(), e.getMessage() + "; the command key prints a new one: key k1", e);
+      // A new key in place of one that is out of reach would leave what that one encrypted unread.
+      boolean unread = e.getCause() instanceof UncheckedIOException;
+      String next = unread ? "" : "; for a new key: key <id>, with an id that was not used before";
+      throw new ParameterException(commandLine(), e.getMessage() + next, e);
     }
   }
 

@@ -77,7 +77,7 @@ public final class DataKeys implements KeyProvider {
     }
     if (keys.put(id, key) != null) {
       throw new IllegalArgumentException(
-          "There are two keys " + id + "; use a different" + " id for each");
+          "There are two keys " + id + "; use a different id for each");
     }
   }
 
@@ -86,7 +86,8 @@ public final class DataKeys implements KeyProvider {
     try {
       return parse(Files.readString(file));
     } catch (NoSuchFileException e) {
-      throw new UncheckedIOException("The key file does not exist: " + file, e);
+      throw new UncheckedIOException(
+          "The key file does not exist: " + file + "; put it there, or name another", e);
     } catch (IOException e) {
       throw new UncheckedIOException("The keys in " + file + " cannot be read", e);
     }
