@@ -35,8 +35,7 @@ public final class Examples implements Application {
 
   @Override
   public void started(Fermata host) {
-    agency.whenPaid(
-        (run, receipt) -> host.signal("trip", run, "payment", receipt, "payment " + run));
+    agency.whenPaid((run, receipt) -> host.signal("trip", run, "payment", receipt, "payment"));
   }
 
   @Override

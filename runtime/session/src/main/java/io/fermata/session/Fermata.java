@@ -197,7 +197,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *
    * @param runId the run id, as {@link io.fermata.flow.action.Run#id} returns it
    * @param payload the payload, serializable as JSON; or null
-   * @param signalId makes the signal idempotent; or null
+   * @param signalId names the signal among those of the run, so that a repeated one has no effect;
+   *     or null
    * @return the reply of the run, as for a call of its tool
    */
   public CompletionStage<ToolReply> signal(

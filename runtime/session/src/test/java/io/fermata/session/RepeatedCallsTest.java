@@ -191,9 +191,57 @@ class RepeatedCallsTest {
     }
   }
 
+  /** Hears a wish, and waits for a signal. */
+  private Flow<Stay> wishingAndWaiting() {
+    return Flow.of("stay", Stay.class)
+        .description("Waits for a hotel.")
+        .act("begin", run -> runs.add(run.id()))
+        .ask("ask", q -> q.question("wishes", "What else?"))
+        .waitFor("await_hotel", "booked", "hotel")
+        .edge(START, "begin")
+        .edge("begin", "ask")
+        .edge("ask", "await_hotel")
+        .edge("await_hotel", END)
+        .result(s -> s)
+        .compile();
+  }
+
+  @Test
+  void aSignalIsTakenByTheNextRunOfItsSessionUnderTheIdThatOneHadForAnEarlierRun() {
+    try (TestHost host = host(Duration.ofSeconds(20), wishingAndWaiting())) {
+      Client client = conversation(host);
+      for (int i = 0; i < 2; i++) {
+        client.callId("start " + i).start();
+        client.callId("wish " + i).proceed("wishes", "none");
+        ToolReply signalled = signal(host, runs.get(i), "Ritz", "paid");
+        assertThat(signalled.meta().at("/fermata~1run/runId").asText()).isEqualTo(runs.get(i));
+        assertThat(status(signalled)).isEqualTo("complete");
+      }
+      assertThat(runs).doesNotHaveDuplicates().hasSize(2);
+      assertThat(code(signal(host, runs.get(0), "Ritz", "paid"))).isEqualTo("run_completed");
+    }
+  }
+
+  @Test
+  void aSignalIsTakenUnderAnIdThatAClientHasGivenToACall() {
+    try (TestHost host = host(Duration.ofSeconds(20), wishingAndWaiting())) {
+      Client client = conversation(host);
+      client.start();
+      client.callId("payment-4711").proceed("wishes", "none");
+      ToolReply signalled = signal(host, "Ritz", "payment-4711");
+      assertThat(status(signalled)).as("%s", signalled.structured()).isEqualTo("complete");
+      assertThat(signal(host, "Ritz", "payment-4711").structured())
+          .isEqualTo(signalled.structured());
+      assertThat(code(signal(host, "Adlon", "payment-4711"))).isEqualTo("key_used");
+    }
+  }
+
   private ToolReply signal(TestHost host, Object payload, String id) {
-    return got(
-        host.fermata().signal("stay", runs.get(0), "booked", payload, id).toCompletableFuture());
+    return signal(host, runs.get(0), payload, id);
+  }
+
+  private static ToolReply signal(TestHost host, String run, Object payload, String id) {
+    return got(host.fermata().signal("stay", run, "booked", payload, id).toCompletableFuture());
   }
 
   @Test

@@ -211,10 +211,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
             reply -> toolReply((RunReply) reply, read.sessionInReplies() ? read.session() : null));
   }
 
-  /** Sends a signal as a call, so that it is journaled before its sender gets a reply. */
+  /**
+   * Sends a signal as a call, so that it is journaled before its sender gets a reply.
+   *
+   * @param signalId names the signal among those of its run; null for none
+   */
   public CompletionStage<ToolReply> signal(
-      String entityId, Request.Signal signal, @Nullable String callId) {
+      String entityId, Request.Signal signal, @Nullable String signalId) {
     Request.OfRun request = Request.OfRun.signal(signal);
+    String callId = signalId == null ? null : CallLog.nameOf("signal", signal.runId(), signalId);
     return toRun(entityId, Entry.Origin.SIGNAL, callId, false, request, ReplyMode.WAITS);
   }
 

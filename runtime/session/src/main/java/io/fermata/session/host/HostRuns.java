@@ -28,6 +28,7 @@ import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.Request;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.JournalPages;
 import io.fermata.session.journal.StoreErrors;
@@ -116,13 +117,8 @@ public record HostRuns(
   @Override
   public CompletionStage<ToolReply> resolve(
       String flow, String runId, Input.Resolution resolution, String by, @Nullable String key) {
-    String callId = key == null ? null : callId(runId, by, key);
+    String callId = key == null ? null : CallLog.nameOf("operator", runId, by, key);
     return commanded(flow, runId, by, callId, Request.OfRun.resolve(resolution, only(runId)));
-  }
-
-  /** Another than those of other operators, of other runs and of the session's clients. */
-  private static String callId(String runId, String by, String key) {
-    return SessionKey.digest("operator\n" + runId + "\n" + by.length() + "\n" + by + "\n" + key);
   }
 
   @Override

@@ -154,6 +154,16 @@ public record CallLog(
   // --- ids --------------------------------------------------------------------------------------
 
   /**
+   * The name of a call that does not come from a client of the session, so that it is none of the
+   * names that clients give.
+   *
+   * @param parts what sends it, of which run, and the sender's name for it
+   */
+  public static String nameOf(String... parts) {
+    return SessionKey.digest(Json.text(Json.tree(List.of(parts))));
+  }
+
+  /**
    * The id of a call; null without a name.
    *
    * @param secrets fields whose values are not part of the digest, which could be guessed from it
