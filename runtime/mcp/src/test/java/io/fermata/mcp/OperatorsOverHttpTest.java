@@ -268,11 +268,7 @@ class OperatorsOverHttpTest {
 
   @Test
   void aResolutionThatIsRepeatedUnderItsKeyDecidesAboutOneStep() throws Exception {
-    ObjectNode start = Json.object().put("action", "start").put("intent", "to go");
-    ObjectNode meta = Json.object().put("threadId", "two");
-    ToolReply stopped = now(host.call(new ToolCall("book", "ann", start, meta, null)));
-    assertThat(code(stopped)).isEqualTo("outcome_unknown");
-    String resolve = "/runs/book/" + stopped.meta().at("/fermata~1run/runId").asText() + "/resolve";
+    String resolve = "/runs/book/" + stopped() + "/resolve";
     String skip = "{\"resolution\":\"skip\"}";
 
     HttpResponse<String> first = post(resolve, skip, "k1");
@@ -284,6 +280,35 @@ class OperatorsOverHttpTest {
     HttpResponse<String> last = post(resolve, skip, "k2");
     assertThat(last.body()).contains("\"status\":\"complete\"");
     assertThat(post(resolve, skip, "k2").body()).isEqualTo(last.body());
+  }
+
+  /** A run that waits for a decision. */
+  private String stopped() {
+    ToolReply stopped = booking("begin", Json.object().put("action", "start").put("intent", "go"));
+    assertThat(code(stopped)).isEqualTo("outcome_unknown");
+    return stopped.meta().at("/fermata~1run/runId").asText();
+  }
+
+  private ToolReply booking(String callId, ObjectNode arguments) {
+    ObjectNode meta = Json.object().put("threadId", "two").put("fermata/callId", callId);
+    return now(host.call(new ToolCall("book", "ann", arguments, meta, null)));
+  }
+
+  @Test
+  void aResolutionThatIsRepeatedWhenItsReplyIsNotKeptAnyMoreIsStaleAndItsRunIsKnown()
+      throws Exception {
+    String resolve = "/runs/book/" + stopped() + "/resolve";
+    String skip = "{\"resolution\":\"skip\"}";
+    assertThat(post(resolve, skip, "k1").body()).contains("outcome_unknown");
+    for (int i = 0; i < 16; i++) {
+      booking("look " + i, Json.object().put("action", "continue"));
+    }
+
+    isRefused(post(resolve, skip, "k1"), 409, "stale_call");
+    assertThat(post(resolve, skip, "k2").body()).contains("\"status\":\"complete\"");
+
+    booking("next", Json.object().put("action", "start").put("intent", "go"));
+    isRefused(post(resolve, skip, "k3"), 404, "unknown_run");
   }
 
   @Test

@@ -189,13 +189,14 @@ public record HostRuns(
             threads);
   }
 
-  /** A session has one run at a time, and replies about that. */
+  /** A session has one run at a time, and replies about that; where it has none, of another. */
   private static boolean isOfAnother(String runId, ToolReply reply) {
     String code = reply.structured().path("code").asText();
     JsonNode about = reply.meta().path("fermata/run").path("runId");
-    return code.equals(HostError.STALE_CALL.wireName())
-        || code.equals(ErrorCode.UNKNOWN_RUN.wireName())
-        || (about.isTextual() && !about.textValue().equals(runId));
+    return code.equals(ErrorCode.UNKNOWN_RUN.wireName())
+        || (about.isTextual()
+            ? !about.textValue().equals(runId)
+            : code.equals(HostError.STALE_CALL.wireName()));
   }
 
   private static ToolReply unknown(String why) {
