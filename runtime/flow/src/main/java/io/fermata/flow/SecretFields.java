@@ -14,6 +14,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -139,6 +140,13 @@ public final class SecretFields {
 
   public boolean isEmpty() {
     return paths.isEmpty();
+  }
+
+  /** All that is marked, as a text that differs where other values are secret. */
+  public String marks() {
+    Map<String, Set<String>> coming = new TreeMap<>();
+    signals.forEach((signal, fields) -> coming.put(signal, new TreeSet<>(fields)));
+    return new TreeSet<>(paths) + " " + coming;
   }
 
   /** The last names of the paths: a part of a tree that is called so may be such a field. */

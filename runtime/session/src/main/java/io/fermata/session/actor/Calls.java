@@ -2,6 +2,7 @@ package io.fermata.session.actor;
 
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.admin.Schedule;
+import io.fermata.session.journal.CallLog;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -97,7 +98,7 @@ public final class Calls {
       List<String> more = ids;
       for (Call each : all) {
         String callId = each.callId();
-        if (callId != null && !more.contains(callId)) {
+        if (callId != null && !CallLog.has(more, callId)) {
           more = new ArrayList<>(more);
           more.add(callId);
         }
@@ -155,7 +156,7 @@ public final class Calls {
     }
 
     boolean isNamed(String callId) {
-      return any(c -> callId.equals(c.callId()));
+      return any(c -> CallLog.same(callId, c.callId()));
     }
 
     /** What was entered so far was not entered by this call. */

@@ -86,7 +86,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
 
     /** Whether a call repeats one whose work continues, or was cut off, without a reply so far. */
     public boolean isOpen(Call call) {
-      return call.callId() != null && state.calls().open().contains(call.callId());
+      return state.calls().isOpen(call.callId());
     }
 
     /** The same behind entries that are written before it, with these events. */

@@ -7,6 +7,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.session.call.Request;
 import io.fermata.session.key.SessionKey;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +20,10 @@ import org.jspecify.annotations.Nullable;
  * <p>A call has an id: a digest of its request, and its caller's name for it. A repeated call has
  * the same one. Another request under the same name has another id with the same name, and is
  * refused.
+ *
+ * <p>What is secret is not in a digest, as guesses could be tried at it: a key of the store would
+ * lie beside it. So a digest also says which fields are marked as secret, and those of releases
+ * that mark other fields are not compared.
  *
  * @param replies the replies to the latest calls with a call id
  * @param past the ids of earlier calls, whose replies are deleted, of calls that are driven beside
@@ -33,6 +38,9 @@ public record CallLog(
   static final CallLog EMPTY = new CallLog(Map.of(), List.of(), List.of(), null);
 
   private static final int DIGEST = 16;
+
+  /** The part of a digest that is about the secret fields. */
+  private static final int MARKS = 4;
 
   /** Begins the id of a call whose reply is not kept. */
   private static final String UNREPLIED = "+".repeat(DIGEST);
@@ -76,9 +84,9 @@ public record CallLog(
     if (isUnreplied(callId)) {
       return new CallLog(replies, latest(with(past, callId), PAST), open, ended);
     } else if (reply == null) {
-      return open.contains(callId) || past.contains(callId) ? this : driven(callId);
+      return isOpen(callId) || isPast(callId) ? this : driven(callId);
     }
-    List<String> others = open.stream().filter(each -> !each.equals(callId)).toList();
+    List<String> others = open.stream().filter(each -> !same(callId, each)).toList();
     Map<String, RunReply> more = new LinkedHashMap<>(replies);
     more.put(callId, reply);
     if (more.size() <= REPLIES) {
@@ -121,7 +129,11 @@ public record CallLog(
 
   /** The reply to a call, if it is remembered. */
   public @Nullable RunReply recorded(@Nullable String callId) {
-    return callId == null ? null : replies.get(callId);
+    return replies.entrySet().stream()
+        .filter(each -> same(callId, each.getKey()))
+        .map(Map.Entry::getValue)
+        .findFirst()
+        .orElse(null);
   }
 
   /** Whether the name of a call was used for another request. */
@@ -134,12 +146,17 @@ public record CallLog(
 
   /** Whether it is a call whose reply is deleted, or was not kept. */
   public boolean isPast(@Nullable String callId) {
-    return callId != null && past.contains(callId);
+    return has(past, callId);
+  }
+
+  /** Whether it is a call whose work continues, or was cut off, without a reply so far. */
+  public boolean isOpen(@Nullable String callId) {
+    return has(open, callId);
   }
 
   /** Whether a call needs no entry of its own to have no effect if it is repeated. */
   public boolean knows(String callId) {
-    return open.contains(callId) || replies.containsKey(callId) || past.contains(callId);
+    return isOpen(callId) || recorded(callId) != null || isPast(callId);
   }
 
   /** The ids of the latest calls, without some. */
@@ -147,7 +164,7 @@ public record CallLog(
     List<String> names = new ArrayList<>(past);
     names.addAll(replies.keySet());
     names.addAll(open);
-    names.removeAll(callIds);
+    names.removeIf(name -> has(callIds, name));
     return latest(names, REPLIES);
   }
 
@@ -189,7 +206,9 @@ public record CallLog(
     if (request.resolution() != null) {
       content.put("resolution", request.resolution().name());
     }
-    return SessionKey.digest(Json.sortedText(content)).substring(0, DIGEST) + name;
+    return SessionKey.digest(secrets.marks()).substring(0, MARKS)
+        + SessionKey.digest(Json.sortedText(content)).substring(0, DIGEST - MARKS)
+        + name;
   }
 
   /** The id of a call without a name, under one that a host gave it. */
@@ -211,11 +230,31 @@ public record CallLog(
     return callId.startsWith(UNREPLIED);
   }
 
+  /** Whether a call is among others. */
+  public static boolean has(Collection<String> others, @Nullable String callId) {
+    return others.stream().anyMatch(other -> same(callId, other));
+  }
+
+  /** Whether two ids are of one call, as far as their digests can be compared. */
+  public static boolean same(@Nullable String callId, @Nullable String other) {
+    return callId != null
+        && other != null
+        && (callId.equals(other) || (haveOneName(callId, other) && !comparable(callId, other)));
+  }
+
+  private static boolean comparable(String callId, String other) {
+    return !isNamed(callId) || !isNamed(other) || callId.regionMatches(0, other, 0, MARKS);
+  }
+
   /** Whether two calls have the same name, but not the same request. */
   private static boolean contradict(String callId, String other) {
+    return haveOneName(callId, other) && !same(callId, other);
+  }
+
+  private static boolean haveOneName(String callId, String other) {
     int length = callId.length();
-    return length == other.length()
-        && callId.regionMatches(DIGEST, other, DIGEST, length - DIGEST)
-        && !callId.equals(other);
+    return length > DIGEST
+        && length == other.length()
+        && callId.regionMatches(DIGEST, other, DIGEST, length - DIGEST);
   }
 }

@@ -163,7 +163,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     List<String> open = open(at);
     return open.isEmpty()
         ? at.callIds()
-        : at.callIds().stream().filter(callId -> !open.contains(callId)).toList();
+        : at.callIds().stream().filter(callId -> !CallLog.has(open, callId)).toList();
   }
 
   private static List<String> both(List<String> ids, List<String> others) {

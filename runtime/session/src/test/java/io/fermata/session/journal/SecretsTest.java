@@ -742,6 +742,20 @@ class SecretsTest {
   }
 
   @Test
+  void aCallThatIsRepeatedAtAReleaseThatMarksItsFieldGetsItsReply() throws Exception {
+    ToolReply first;
+    try (Fermata host = host(taking(Unmarked.class), K1).start()) {
+      first = reply(host, "1", "start", "card", CARD);
+      assertThat(first.structured().at("/result/card").asText()).isEqualTo(CARD);
+    }
+    try (Fermata host = host(taking(Marked.class), K1).start()) {
+      ToolReply again = reply(host, "1", "start", "card", CARD);
+      assertThat(again.structured()).isEqualTo(first.structured());
+      assertThat(runId(again)).isEqualTo(runId(first));
+    }
+  }
+
+  @Test
   void theBeginningOfASecretInAReasonThatWasCutIsInNoFile() throws Exception {
     Flow<Charge> flow =
         Flow.of("pay", Charge.class)

@@ -3,11 +3,16 @@ package io.fermata.session.journal;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.SecretFields;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.session.call.CallAction;
+import io.fermata.session.call.Request;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -47,6 +52,43 @@ final class SessionStateTest {
     CallLog calls = state.calls();
     assertThat(calls.open()).hasSize(16).contains("first", "call 0");
     assertThat(calls.past()).containsExactly("call 15", "call 16", "call 17", "call 18", "call 19");
+  }
+
+  private static String id(String name, String city, SecretFields secrets) {
+    ObjectNode answers = Json.object().put("card", "4111").put("city", city);
+    return Objects.requireNonNull(
+        CallLog.id(name, Request.OfRun.of(CallAction.CONTINUE, answers, null), secrets));
+  }
+
+  private static CallLog after(CallLog calls, String callId, @Nullable RunReply reply) {
+    return calls.after(
+        Entry.<Event>of(1, 1, Entry.Origin.HOST, List.of()).belongingTo(List.of(callId), reply));
+  }
+
+  @Test
+  void aCallThatIsRepeatedWhereOtherFieldsAreSecretIsTheSameByItsName() {
+    SecretFields card = SecretFields.of("card");
+    String before = id("pay", "Rome", SecretFields.NONE);
+    String repeated = id("pay", "Rome", card);
+
+    CallLog open = after(CallLog.EMPTY, before, null);
+    assertThat(open.contradicts(repeated)).isFalse();
+    assertThat(open.isOpen(repeated)).isTrue();
+    assertThat(open.isOpen(id("other", "Rome", card))).isFalse();
+    assertThat(open.contradicts(id("pay", "Oslo", SecretFields.NONE))).isTrue();
+    assertThat(after(open, repeated, null).open()).containsExactly(before);
+
+    RunReply reply = new RunReply(Json.object(), Json.object());
+    CallLog replied = after(open, repeated, reply);
+    assertThat(replied.open()).isEmpty();
+    assertThat(replied.recorded(before)).isSameAs(reply);
+    assertThat(replied.contradicts(id("pay", "Oslo", card))).isTrue();
+
+    for (int i = 0; i < 16; i++) {
+      replied = after(replied, id("later " + i, "Rome", card), reply);
+    }
+    assertThat(replied.recorded(before)).isNull();
+    assertThat(replied.isPast(before)).isTrue();
   }
 
   @Test
