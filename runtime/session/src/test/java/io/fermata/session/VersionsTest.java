@@ -16,6 +16,8 @@ import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Tag;
@@ -146,6 +148,91 @@ class VersionsTest {
       client.start();
       host.restart(changed, second(VersionsTest::renamed));
       assertThat(text(client.proceed(), "/code")).isEqualTo("version_changed");
+    }
+  }
+
+  private static FlowBuilder<Order> paid(int version) {
+    return Flow.of("paid", Order.class)
+        .description("Orders, and takes the money.")
+        .version(version)
+        .ask("ask_dish", q -> q.question("dish", "Which dish?"))
+        .ask("ask_table", q -> q.question("table", "Which table?"))
+        .edge(START, "ask_dish")
+        .edge("charge", "ask_table")
+        .edge("ask_table", END);
+  }
+
+  /** A release that has only this version, with another way to the money. */
+  private static Flow<Order> paidOtherwise() {
+    return paid(2)
+        .migrate(1, m -> {})
+        .act("check", run -> {})
+        .act("charge", run -> {})
+        .compensate("charge", run -> {})
+        .edge("ask_dish", "check")
+        .edge("check", "charge")
+        .compile();
+  }
+
+  @Test
+  void aRunWhoseActionWasAtWorkIsCancelledOnlyByTheVersionThatCanUndoIt() throws Exception {
+    CountDownLatch charging = new CountDownLatch(1);
+    AtomicInteger refunds = new AtomicInteger();
+    Flow<Order> first =
+        paid(1)
+            .act(
+                "charge",
+                run -> {
+                  charging.countDown();
+                  new CountDownLatch(1).await();
+                })
+            .compensate("charge", run -> refunds.incrementAndGet())
+            .edge("ask_dish", "charge")
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), first)) {
+      Client client = host.client();
+      client.start();
+      client.proceedLater("dish", "soup");
+      assertThat(charging.await(30, TimeUnit.SECONDS)).isTrue();
+      host.crash(paidOtherwise());
+
+      assertThat(text(client.cancel(), "/code")).isEqualTo("version_changed");
+      host.restart(first);
+      assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
+      TestHost.eventually(() -> refunds.get() == 1);
+    }
+  }
+
+  @Test
+  void aRunWhoseCorrectionIsStillUndoingIsCancelledOnlyByTheVersionThatCanUndoIt()
+      throws Exception {
+    CountDownLatch refunding = new CountDownLatch(1);
+    AtomicInteger refunds = new AtomicInteger();
+    Flow<Order> first =
+        paid(1)
+            .act("charge", run -> {})
+            .compensate(
+                "charge",
+                run -> {
+                  refunding.countDown();
+                  if (refunds.incrementAndGet() == 1) {
+                    new CountDownLatch(1).await();
+                  }
+                })
+            .edge("ask_dish", "charge")
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), first)) {
+      Client client = host.client();
+      client.start();
+      assertThat(text(client.proceed("dish", "soup"), "/question")).isEqualTo("Which table?");
+      client.sendLater(client.arguments("reset"), "dish", "fish");
+      assertThat(refunding.await(30, TimeUnit.SECONDS)).isTrue();
+      host.crash(paidOtherwise());
+
+      assertThat(text(client.cancel(), "/code")).isEqualTo("version_changed");
+      host.restart(first);
+      assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
+      TestHost.eventually(() -> refunds.get() == 2);
     }
   }
 

@@ -317,8 +317,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
       stranded = ((Program.Refused<RunState, Event>) taken).failure();
     }
     // Only the version that ran the effects can compensate them.
-    boolean owes = !state.done().isEmpty() || state.ending() != null;
-    return input instanceof Input.Cancel && !owes ? null : stranded;
+    return input instanceof Input.Cancel && !state.mayOweUndoing() ? null : stranded;
   }
 
   /**

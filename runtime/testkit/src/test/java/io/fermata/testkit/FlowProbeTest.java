@@ -422,6 +422,33 @@ class FlowProbeTest {
         .cancels();
   }
 
+  private static FlowBuilder<New> charging(int version) {
+    return Flow.of("contact", New.class)
+        .description("Asks, and takes money.")
+        .version(version)
+        .ask("ask", q -> q.question("email", "E-mail?"))
+        .act("charge", run -> {})
+        .compensate("charge", run -> {})
+        .edge(Flow.START, "ask")
+        .edge("ask", "charge")
+        .edge("charge", Flow.END);
+  }
+
+  @Test
+  void cancelsNoRunThatAnotherVersionMayHaveToUndo() {
+    FlowProbe.of(charging(1).compile())
+        .hangAt("charge", 1)
+        .start("to test")
+        .manualTime()
+        .answer("email", "a@b.c")
+        .worksAt("charge")
+        .upgrade(charging(2).migrate(1, m -> {}).compile())
+        .fails(ErrorCode.MIGRATION_FAILED)
+        .cancel()
+        .fails(ErrorCode.MIGRATION_FAILED)
+        .saying("charge is at work");
+  }
+
   @Test
   void refusesARunThatNoMigrationLeadsFrom() {
     FlowProbe.of(contact(1, "ask"))

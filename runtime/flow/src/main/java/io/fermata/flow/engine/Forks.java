@@ -28,6 +28,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiPredicate;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** How a drive continues in several branches, and how these join again. */
@@ -399,21 +400,10 @@ final class Forks {
     return false;
   }
 
-  /** What a fork of another run takes from there is not for it to undo. */
   private List<Place> running(Predicate<Place> which) {
-    List<Place> places = new ArrayList<>();
-    RunState.Fork fork = state().fork();
-    for (Map.Entry<Place, PlaceState> entry : state().places().entrySet()) {
-      Place place = entry.getKey();
-      boolean began = entry.getValue().phase().busy() instanceof Phase.Working;
-      boolean own = fork == null || fork.performed(place);
-      if (began && own && !place.undoes() && which.test(place)) {
-        if (drive.spot(place).undoable()) {
-          places.add(place);
-        }
-      }
-    }
-    return places;
+    return state().acting().stream()
+        .filter(place -> which.test(place) && drive.spot(place).undoable())
+        .collect(Collectors.toCollection(ArrayList::new));
   }
 
   /** Leaves one fork of a flow that ends early, or the flow itself if there is none left. */

@@ -216,6 +216,25 @@ public record RunState(
     return false;
   }
 
+  /** The actions that have begun and not committed, so that they may have acted. */
+  public List<Place> acting() {
+    Fork fork = identity.fork();
+    List<Place> acting = new ArrayList<>();
+    places.forEach(
+        (place, at) -> {
+          boolean acts = at.phase().busy() instanceof Phase.Working w && w.field() == null;
+          if (acts && !place.undoes() && (fork == null || fork.performed(place))) {
+            acting.add(place);
+          }
+        });
+    return acting;
+  }
+
+  /** Whether there is or may be something to undo, which only its own version can. */
+  public boolean mayOweUndoing() {
+    return ending() != null || !done().isEmpty() || !undoing().isEmpty() || !acting().isEmpty();
+  }
+
   /** Whether it has branches besides the trunk. */
   @JsonIgnore
   public boolean forked() {

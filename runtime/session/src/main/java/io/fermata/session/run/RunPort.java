@@ -380,7 +380,7 @@ public final class RunPort
     RunState run = at.state().program();
     if (program(run) != null) {
       return new Accept<>(input);
-    } else if (!run.done().isEmpty() || run.ending() != null) {
+    } else if (run.mayOweUndoing()) {
       return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
     }
     return new Happen<>(List.of(new Event.Cancelled(input.at())), false);
