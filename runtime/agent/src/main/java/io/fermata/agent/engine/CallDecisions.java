@@ -62,7 +62,9 @@ final class CallDecisions {
       if (!before.isEmpty() && !free) {
         return false;
       }
-      if (call.phase() == CallState.Phase.WAITING && !waits(site, call, before)) {
+      if (call.phase() == CallState.Phase.WAITING
+          && !site.lacks(call)
+          && !waits(site, call, before)) {
         start(site, call);
         return true;
       }
@@ -357,8 +359,8 @@ final class CallDecisions {
   }
 
   /**
-   * Withdraws the work elsewhere for a call that was ended. A flow that is known to be behind it is
-   * withdrawn by its name, also where this release lacks the tool or the agent.
+   * Withdraws the work elsewhere for a call that was ended. Where this release lacks the tool or
+   * the agent, a flow that may be behind it is withdrawn by its name.
    */
   void abandon(StepFrame frame, CallState call) {
     ThreadState state = decided.state();
@@ -367,7 +369,7 @@ final class CallDecisions {
     }
     Offered offered = agents.find(state.agent()) == null ? null : site(frame).offered(call);
     boolean flow = offered instanceof FlowTool && call.attempt() > 0;
-    if (flow || (offered == null && call.hasFlow())) {
+    if (flow || (offered == null && call.child() == null && call.underWay())) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), call.call().name(), null, null));
     } else if (call.child() != null) {
       decided.emit(new ThreadEvent.CallAbandoned(call.key(), null, call.child(), null));

@@ -41,11 +41,11 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
   }
 
   /**
-   * Whether a call that people decide, or that has a flow at work or waiting, has no tool in this
-   * release; it waits for the next one.
+   * Whether a call that people decide, or that is or may be at work, has no tool in this release;
+   * it waits for the next one.
    */
   boolean lacks(CallState call) {
-    return (call.open() || call.approved() || call.hasFlow()) && offered(call) == null;
+    return (call.open() || call.underWay()) && offered(call) == null;
   }
 
   Policy policy(CallState call) {

@@ -23,7 +23,6 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
-import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.ModelListener;
@@ -340,12 +339,9 @@ final class EffectRunner {
     StepFrame frame = frameOf(effect);
     CallState call = Objects.requireNonNull(frame.call(effect.id()));
     CallSite site = CallSite.of(agents, state, frame);
-    Offered offered = site.offered(call);
+    Offered offered =
+        Objects.requireNonNull(site.offered(call), () -> "There is no tool " + call.call().name());
     ToolCalls calling = new ToolCalls(recorder(site, call, effect.attempt()), frame, call);
-    if (offered == null) {
-      return CompletableFuture.completedFuture(
-          calling.returned(ToolResult.error("unknown_tool", "The tool is no longer there")));
-    }
     SourceResult.Work known =
         offered instanceof Tool || offered instanceof FlowTool || offered instanceof SubAgent
             ? state.sourceResults().work(effect, () -> SourceJournal.wanted(call.call()))

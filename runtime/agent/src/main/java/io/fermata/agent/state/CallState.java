@@ -174,9 +174,9 @@ public record CallState(
     return phase == Phase.PAUSED || phase == Phase.ASKING;
   }
 
-  /** Whether a flow is known to be behind it, at work or waiting. */
-  public boolean hasFlow() {
-    return waitsForFlow() || (begun() && performed());
+  /** Whether its tool, or a flow behind it, waits or may be at work. */
+  public boolean underWay() {
+    return performed() || waitsForFlow() || (phase == Phase.WAITING && attempt > 0);
   }
 
   /** Whether it waits for a person. */
@@ -291,7 +291,7 @@ public record CallState(
    * @param sandbox whether nobody is asked
    */
   CallState renewed(boolean sandbox) {
-    boolean underWay =
+    boolean renews =
         switch (phase) {
           case RUNNING, RETRYING, PAUSED, ASKING -> true;
           case APPROVING -> sandbox;
@@ -299,7 +299,7 @@ public record CallState(
           case WAITING -> started();
           case RETURNED, DETACHED, OVER -> false;
         };
-    return !underWay
+    return !renews
         ? this
         : entering(
             Phase.WAITING,

@@ -836,11 +836,12 @@ class CrashTest {
     model.call("one");
     Conversation talk = talk(tool("one"));
     talk.post("Go").runUntil(call("s1.0"));
+    ThreadEffect one = talk.ready().get(0);
 
     talk.replace(Agent.of("desk", Participant.code((flow, message) -> {}), Participant.person()));
     talk.accept(
         new ThreadInput.EffectEnded(
-            talk.ready().get(0),
+            one,
             new ThreadInput.Called(result("one done"), null, List.of(), List.of()),
             talk.now()));
 

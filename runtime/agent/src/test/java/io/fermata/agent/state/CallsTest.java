@@ -1199,6 +1199,71 @@ class CallsTest {
   }
 
   @Test
+  void aCallThatMayRunOnlyOnceAndWasCutOffWaitsForItsToolUntilItsOutcomeIsCalledUnknown() {
+    model.call("one").say("Done.");
+    Agent full = Agent.aiHuman("desk", prompt(tool("one").once()));
+    Conversation talk = Conversation.with(full).post("Go").runUntil(call("s1.0"));
+    talk.outcome(ready(talk, "s1.0"));
+
+    talk.replace(Agent.aiHuman("desk", prompt(tool("two")))).crash().run();
+    assertThat(talk.program().held(talk.state()))
+        .singleElement()
+        .extracting(HeldWork::why, as(STRING))
+        .contains("one");
+    assertThat(until(talk)).as("a release that has it wakes it").isLessThanOrEqualTo(talk.now());
+
+    talk.replace(full).crash().run();
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.lines()).anyMatch(line -> line.contains("may or may not have taken effect"));
+  }
+
+  @Test
+  void aCallThatIsToBeRepeatedWaitsForItsTool() {
+    Tool fails =
+        Tool.of(
+                "one",
+                "Fails once",
+                Nothing.class,
+                (flow, args) -> {
+                  if (flow.attempt() == 1) {
+                    throw new IllegalStateException("closed");
+                  }
+                  return "one done";
+                })
+            .retry(2, Duration.ofSeconds(10));
+    model.call("one").say("Done.");
+    Agent full = Agent.aiHuman("desk", prompt(fails));
+    Conversation talk = Conversation.with(full).say("Go");
+
+    talk.replace(Agent.aiHuman("desk", prompt(tool("two")))).crash().pass(Duration.ofHours(1));
+    assertThat(talk.wanted()).isEmpty();
+
+    talk.replace(full).crash().pass(Duration.ofSeconds(11));
+    assertThat(talk.lines()).endsWith("one: one done", "assistant: Done.");
+  }
+
+  @Test
+  void aFlowThatHasNotRepliedYetWaitsForItsToolAndIsWithdrawnWhenItsThreadIsStopped() {
+    Agent full = Agent.aiHuman("desk", prompt(QUOTE));
+    for (boolean stops : List.of(false, true)) {
+      model.call("quote").say("Done.");
+      Conversation talk = Conversation.with(full).post("Go").runUntil(call("s1.0"));
+      talk.world().flow = args -> World.result("30");
+      talk.outcome(ready(talk, "s1.0"));
+      talk.replace(Agent.aiHuman("desk", prompt(tool("two")))).crash().run();
+      assertThat(talk.ready()).isEmpty();
+
+      if (stops) {
+        talk.stop().crash().run();
+        assertThat(talk.world().withdrawn).containsExactly("quote s1.0");
+      } else {
+        talk.replace(full).crash().run();
+        assertThat(talk.lines()).endsWith("quote: 30", "assistant: Done.");
+      }
+    }
+  }
+
+  @Test
   void aCallWhoseFlowWaitsOrWorksWaitsForAReleaseThatHasItsToolAgain() {
     model.call("quote").say("Done.");
     Agent full = Agent.aiHuman("desk", prompt(QUOTE));

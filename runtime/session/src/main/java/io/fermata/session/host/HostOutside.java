@@ -200,10 +200,16 @@ public final class HostOutside implements Outside {
     return asked;
   }
 
+  /** Where a host lacks the flow, only the journal of its run shows that the call was one of it. */
   private CompletionStage<Optional<String>> withdrawn(ToolUse use) {
     return services.flows().has(use.tool())
         ? services.flows().withdraw(use).thenApply(HostOutside::concluded)
-        : CompletableFuture.completedFuture(Optional.of("The host lacks the flow " + use.tool()));
+        : services
+            .eraser()
+            .exists(ToolUses.keyOf(use).entityId())
+            .thenApply(
+                runs ->
+                    runs ? Optional.of("The host lacks the flow " + use.tool()) : Optional.empty());
   }
 
   /** Only what ends without another attempt is a conclusion. */

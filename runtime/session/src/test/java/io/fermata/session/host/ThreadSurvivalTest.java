@@ -40,6 +40,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.Handles;
@@ -463,8 +464,13 @@ class ThreadSurvivalTest {
   void aFlowThatRefusedToEndIsNotTakenAsEnded() throws Exception {
     ThreadEvent.CallAbandoned left = new ThreadEvent.CallAbandoned("c1", "paint", null, null);
     ThreadEvent.CallAbandoned lost = new ThreadEvent.CallAbandoned("c1", "draw", null, null);
+    ThreadEvent.CallAbandoned plain = new ThreadEvent.CallAbandoned("c2", "draw", null, null);
+    Store withRun = Store.sqlite(folder.resolve("draw.db"));
+    try (Fermata drawing = Fermata.host().store(withRun).tool(asking("draw")).start()) {
+      now(drawing.use(new ToolUse("draw", "echo.t1", "c1"), Json.object()));
+    }
     try (Fermata host = host(echo());
-        OpenStore store = Store.memory().open()) {
+        OpenStore store = withRun.open()) {
       for (String code :
           List.of("busy", "overloaded", "store_unavailable", "shutting_down", "rolling_out")) {
         assertThatThrownBy(() -> now(outside(host, store, code).withdraw(left)))
@@ -476,6 +482,7 @@ class ThreadSurvivalTest {
       }
       assertThat(now(outside(host, store, "unknown_run").withdraw(lost)))
           .contains("The host lacks the flow draw");
+      assertThat(now(outside(host, store, "unknown_run").withdraw(plain))).isEmpty();
       for (String code : List.of("run_completed", "unknown_run", "erased", "damaged")) {
         assertThat(now(outside(host, store, code).withdraw(left))).isEmpty();
       }
@@ -506,19 +513,22 @@ class ThreadSurvivalTest {
 
   record Case(@Nullable String colour) {}
 
+  private static FlowTool asking(String name) {
+    return FlowTool.of(
+        name,
+        "Asks for a colour.",
+        Flow.of(name, Case.class)
+            .description("Asks for a colour.")
+            .ask("ask", a -> a.question("colour", "Which colour?"))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .compile());
+  }
+
   @Test
   void anAnswerWithTheLongestKeyReachesTheFlow() throws Exception {
-    FlowTool paint =
-        FlowTool.of(
-            "paint",
-            "Paints.",
-            Flow.of("paint", Case.class)
-                .description("Paints.")
-                .ask("ask", a -> a.question("colour", "Which colour?"))
-                .edge(Flow.START, "ask")
-                .edge("ask", Flow.END)
-                .compile());
-    Agent agent = Agent.aiHuman("decorator", Prompt.of("p", calling("paint")).tools(paint));
+    Agent agent =
+        Agent.aiHuman("decorator", Prompt.of("p", calling("paint")).tools(asking("paint")));
     try (Fermata host =
         Fermata.host().store(Store.sqlite(folder.resolve("t.db"))).agent(agent).start()) {
       String id = created(host, "decorator");
