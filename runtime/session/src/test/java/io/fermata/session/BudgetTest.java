@@ -23,7 +23,10 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StopCode;
 import io.fermata.persistence.Store;
+import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.Unfinished;
 import io.fermata.session.admin.Threads;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -34,10 +37,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a thread, and those that it puts to work, may spend together. */
 class BudgetTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
+
+  @TempDir Path dir;
 
   private final AtomicInteger childSteps = new AtomicInteger();
 
@@ -71,6 +77,10 @@ class BudgetTest {
 
   /** Works in many steps of ten dollars each. */
   private Agent worker(String name) {
+    return worker(name, Tool.of("dig", "Digs.", (flow, args) -> "dug"));
+  }
+
+  private Agent worker(String name, Tool dig) {
     ChatModel digs =
         new ChatModel() {
           @Override
@@ -90,10 +100,7 @@ class BudgetTest {
                 .build();
           }
         };
-    return Agent.aiHuman(
-        name,
-        Prompt.of("dig", model("digger", digs))
-            .tools(Tool.of("dig", "Digs.", (flow, args) -> "dug")));
+    return Agent.aiHuman(name, Prompt.of("dig", model("digger", digs)).tools(dig));
   }
 
   private static Agent boss(String name, String worker) {
@@ -118,7 +125,11 @@ class BudgetTest {
   }
 
   private static Fermata host(Agent... agents) {
-    HostBuilder builder = Fermata.host().store(Store.memory());
+    return host(Store.memory(), agents);
+  }
+
+  private static Fermata host(Store store, Agent... agents) {
+    HostBuilder builder = Fermata.host().store(store);
     for (Agent agent : agents) {
       builder.agent(agent);
     }
@@ -138,6 +149,79 @@ class BudgetTest {
       Threads.View child = now(host.threads().get("ann", view.children().get(0).threadId()));
       assertThat(child.code()).isEqualTo(StopCode.BUDGET_SPENT);
       assertThat(child.progress().detail()).contains("agent desk", "20 US dollars");
+    }
+  }
+
+  /** A tool of which only the second run ends. */
+  private static Tool stuck(String name, AtomicInteger runs) {
+    return Tool.of(
+        name,
+        "Works.",
+        (flow, args) -> {
+          if (runs.incrementAndGet() != 2) {
+            new CountDownLatch(1).await();
+          }
+          return "done";
+        });
+  }
+
+  /** Puts a worker to work and makes a note at once. */
+  private static Agent noting(AtomicInteger notes) {
+    ChatModel both =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            return free()
+                .aiMessage(
+                    AiMessage.from(call("worker", "{\"message\":\"dig\"}"), call("note", "{}")))
+                .build();
+          }
+        };
+    return Agent.aiHuman(
+        "desk",
+        Prompt.of("boss", model("boss", both))
+            .tools(SubAgent.of("worker", "Works.").asBlocking(), stuck("note", notes))
+            .parallelToolCalls());
+  }
+
+  private static ToolExecutionRequest call(String tool, String arguments) {
+    return ToolExecutionRequest.builder().id(tool).name(tool).arguments(arguments).build();
+  }
+
+  @Test
+  void aChildContinuesWithoutTheAgentOfItsParentAndTheParentContinuesOnceItIsBack()
+      throws Exception {
+    AtomicInteger digs = new AtomicInteger();
+    AtomicInteger notes = new AtomicInteger();
+    Agent desk = noting(notes);
+    Agent worker = worker("worker", stuck("dig", digs));
+    Store store = Store.sqlite(dir.resolve("t.db"));
+    String id;
+    try (Fermata host = host(store, desk, worker)) {
+      id =
+          now(host.threads()
+                  .create(
+                      new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
+              .threadId();
+      now(
+          host.threads()
+              .post("ann", id, new Threads.NewMessage(Message.user("go"), List.of(), null)));
+      TestHost.eventually(() -> digs.get() == 1 && notes.get() == 1);
+      host.crash();
+    }
+    try (Fermata host = host(store, worker)) {
+      TestHost.eventually(() -> digs.get() == 3);
+      assertThat(now(host.threads().get("ann", id)).usage().cost()).isEqualByComparingTo("10");
+      host.crash();
+    }
+    try (OpenStore left = store.open()) {
+      assertThat(now(left.unfinished("", 10)))
+          .extracting(Unfinished::persistenceId)
+          .anyMatch(session -> session.startsWith("agent:desk|"));
+    }
+    try (Fermata host = host(store, desk, worker)) {
+      TestHost.eventually(() -> notes.get() == 2);
+      host.crash();
     }
   }
 

@@ -84,7 +84,7 @@ public final class ThreadProgram
     if (!state.exists()) {
       return absent(state, input);
     }
-    if (agents.find(state.agent()) == null && !(input instanceof ThreadInput.Delete)) {
+    if (lacksAgent(state) && needsAgent(input)) {
       return refused(
           "unknown_agent",
           "The thread's agent %s is not registered; register it to continue"
@@ -102,6 +102,11 @@ public final class ThreadProgram
     }
     loop.reportStatus(state);
     return new Accepted<>(loop.events(), loop.thrown());
+  }
+
+  /** A thread counts what its children spend also while its agent is missing. */
+  private static boolean needsAgent(ThreadInput input) {
+    return !(input instanceof ThreadInput.Delete || input instanceof ThreadInput.ChildSpent);
   }
 
   /**
@@ -652,11 +657,16 @@ public final class ThreadProgram
 
   // --- what a release lacks --------------------------------------------------------------------
 
+  /** Whether all of a thread waits for a release that has its agent. */
+  public boolean lacksAgent(ThreadState state) {
+    return state.exists() && agents.find(state.agent()) == null;
+  }
+
   /** What of a thread waits for a release that has what these agents lack. */
   public List<HeldWork> held(ThreadState state) {
     if (!state.exists()) {
       return List.of();
-    } else if (agents.find(state.agent()) == null) {
+    } else if (lacksAgent(state)) {
       return List.of(HeldWork.thread(state.agent()));
     }
     List<HeldWork> held = new ArrayList<>();

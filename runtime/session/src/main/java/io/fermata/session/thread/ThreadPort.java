@@ -287,7 +287,10 @@ public final class ThreadPort
   private Entry<ThreadEvent> entry(Situation<ThreadState, ThreadEvent> at) {
     String callId = at.current() == null ? null : at.current().call.callId();
     List<String> calls = callId == null ? List.of() : List.of(callId);
-    return at.entry().belongingTo(calls, null).waking(wake(program.next(at.ahead())));
+    // What a thread without its agent waits for is known to a release that has it.
+    Entry.Wake wake =
+        program.lacksAgent(at.ahead()) ? at.state().wake() : wake(program.next(at.ahead()));
+    return at.entry().belongingTo(calls, null).waking(wake);
   }
 
   @Override
