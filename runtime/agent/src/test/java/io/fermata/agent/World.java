@@ -14,9 +14,11 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadStorage;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
@@ -48,6 +50,9 @@ public final class World implements Outside {
 
   /** Which budget of an ancestor is spent. */
   public @Nullable String overspent;
+
+  /** The agents that other hosts of a cluster lack. */
+  public final Set<String> early = new HashSet<>();
 
   /** Why withdrawn work stays as it is until another release is there. */
   public @Nullable String stays;
@@ -157,6 +162,11 @@ public final class World implements Outside {
       discarded.add(left.unborn() + " " + left.call());
     }
     return CompletableFuture.completedFuture(Optional.ofNullable(stays));
+  }
+
+  @Override
+  public boolean allHave(String agent) {
+    return !early.contains(agent);
   }
 
   @Override

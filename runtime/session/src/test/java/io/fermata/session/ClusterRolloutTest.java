@@ -9,6 +9,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.Agent;
+import io.fermata.agent.Handoff;
+import io.fermata.agent.Prompt;
+import io.fermata.agent.message.Message;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.json.Json;
@@ -16,11 +20,13 @@ import io.fermata.persistence.Store;
 import io.fermata.postgres.PostgresServer;
 import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
+import io.fermata.session.admin.Threads;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.stream.IntStream;
@@ -240,6 +246,55 @@ class ClusterRolloutTest {
                 .path("status")
                 .asText()
                 .equals("interrupt"));
+  }
+
+  private static final String EARLY = "not all hosts have the agent billing yet";
+
+  private Fermata talking(Agent... agents) {
+    HostBuilder builder = Fermata.host();
+    for (Agent agent : agents) {
+      builder.agent(agent);
+    }
+    return start(builder);
+  }
+
+  /** What a new thread says last; empty while its session moves. */
+  private static String said(Fermata host) {
+    Threads threads = host.threads();
+    Threads.NewMessage go = new Threads.NewMessage(Message.user("go"), List.of(), null);
+    return threads
+        .create(new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of()))
+        .thenApply(Threads.View::threadId)
+        .thenCompose(
+            id ->
+                threads
+                    .post("ann", id, go)
+                    .thenCompose(posted -> threads.settled("ann", id, Duration.ofSeconds(30)))
+                    .thenCompose(
+                        view -> threads.messages("ann", id, Threads.MessageQuery.latest(1))))
+        .thenApply(said -> String.valueOf(said.messages().get(0).content()))
+        .exceptionally(moved -> "")
+        .toCompletableFuture()
+        .join();
+  }
+
+  @Test
+  void aThreadIsHandedOverToANewAgentWhenAllHostsHaveIt() throws Exception {
+    Agent billing =
+        Agent.aiHuman("billing", Prompt.of("p", ScriptedModels.saying("Billing here.")));
+    Agent desk =
+        Agent.aiHuman(
+            "desk",
+            Prompt.of("p", ScriptedModels.calling("billing", "{}", result -> "Later: " + result))
+                .tools(Handoff.to("billing", "For bills.")));
+    Fermata old = talking(Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Old."))));
+    Fermata young = talking(desk, billing);
+    assertThat(IntStream.range(0, 20).mapToObj(i -> said(young)))
+        .allMatch(said -> Set.of("", "Old.").contains(said) || said.contains(EARLY))
+        .anyMatch(said -> said.contains(EARLY));
+
+    stop(old);
+    eventually(() -> said(young).equals("Billing here."));
   }
 
   record Feast(@Nullable String dish, @Nullable String table, @Nullable String drink) {}

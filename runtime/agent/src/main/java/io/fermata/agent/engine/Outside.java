@@ -101,6 +101,11 @@ public interface Outside {
     record Waiting(String waitsFor, @Nullable Long until) implements FlowOutcome {}
   }
 
+  /** Whether a thread may be handed over to an agent, as all hosts that may run it have that. */
+  default boolean allHave(String agent) {
+    return true;
+  }
+
   /**
    * Creates a child, if it does not exist, and posts a message to it, if that was not posted yet.
    *

@@ -158,6 +158,11 @@ final class RecordedOutside implements Outside {
   }
 
   @Override
+  public boolean allHave(String agent) {
+    return given.returned() == null || !given.returned().failed();
+  }
+
+  @Override
   public CompletionStage<String> delegate(
       SubAgent relation,
       String principal,

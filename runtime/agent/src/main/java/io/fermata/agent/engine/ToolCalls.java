@@ -3,6 +3,7 @@ package io.fermata.agent.engine;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
+import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.SubAgent;
@@ -188,6 +189,12 @@ public final class ToolCalls {
       return delegated(relation, arguments);
     } else if (offered instanceof SubPrompt) {
       return new ThreadInput.Delegated(null, recorder.changes());
+    } else if (offered instanceof Handoff handoff && !recorder.outside().allHave(handoff.agent())) {
+      return returned(
+          ToolResult.error(
+              "not_handed_over",
+              "The thread was not handed over: not all hosts have the agent %s yet. Try it later"
+                  .formatted(handoff.agent())));
     }
     return ended(ToolResult.success("Handoff complete"));
   }

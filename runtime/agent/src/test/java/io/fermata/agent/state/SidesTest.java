@@ -611,6 +611,29 @@ class SidesTest {
 
   private static final Handoff TO_BILLING = Handoff.to("billing", "For bills.");
 
+  @Test
+  void aThreadIsHandedOverOnlyToAnAgentThatAllHostsHave() {
+    Scripted first = new Scripted().call("billing").say("Try later.").call("billing");
+    Agent[] agents = {
+      Agent.aiHuman("desk", prompt("support", first, TO_BILLING)),
+      Agent.aiHuman("billing", prompt("bills", Scripted.saying("Billing here.")))
+    };
+    Conversation talk = Conversation.with(agents);
+    talk.world().early.add("billing");
+
+    talk.say("My bill").crash();
+    assertThat(talk.state().agent()).isEqualTo("desk");
+    assertThat(talk.lines())
+        .anyMatch(line -> line.contains("not all hosts have the agent billing yet"))
+        .endsWith("assistant: Try later.");
+    talk.requireSame(agents);
+
+    talk.world().early.clear();
+    talk.say("My bill").crash();
+    assertThat(talk.state().agent()).isEqualTo("billing");
+    talk.requireSame(agents);
+  }
+
   private static final String NOT_OF_A_STEP =
       "Failed to execute tool: The thread was not handed over: only a step of a prompt that offers"
           + " billing can do that. Let its model call it, or queue it in such a step.";

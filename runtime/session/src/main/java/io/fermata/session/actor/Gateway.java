@@ -451,6 +451,11 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
         waiting, new SessionCommand.Call(id, origin, callId, fresh, request, mode, trace, this));
   }
 
+  /** Whether this host has the flow or the agent of a session before other hosts have it. */
+  public boolean awaitsOthers(String entityId) {
+    return placement.awaitsOthers(entityId);
+  }
+
   private CompletionStage<SessionReply> dispatch(Pending waiting, SessionCommand.Call command) {
     waiting.sent = gauges.congestion().now();
     pendingInSession.merge(waiting.entityId, List.of(command.id()), Gateway::joined);

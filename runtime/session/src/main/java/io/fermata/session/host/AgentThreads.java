@@ -373,6 +373,11 @@ public final class AgentThreads implements Threads {
         : CompletableFuture.failedFuture(ThreadJournals.unknown(threadId));
   }
 
+  /** Whether the hosts have agreed on an agent; a thread of it may run on any of them. */
+  boolean allHave(String agent) {
+    return !gateway.awaitsOthers(SessionKey.threadOf(agent, ""));
+  }
+
   /** A closing host refuses calls from outside; the state of a thread can still be read. */
   CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
     return unlessClosed(

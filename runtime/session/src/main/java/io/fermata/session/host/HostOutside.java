@@ -290,6 +290,11 @@ public final class HostOutside implements Outside {
   // --- other threads ---------------------------------------------------------------------------
 
   @Override
+  public boolean allHave(String agent) {
+    return services.threads().allHave(agent);
+  }
+
+  @Override
   public CompletionStage<String> delegate(
       SubAgent relation,
       String principal,

@@ -108,7 +108,7 @@ public record SessionKey(String principal, String flow, String session) {
   }
 
   /** The entity of a thread; it need not exist. */
-  static String threadOf(String agent, String id) {
+  public static String threadOf(String agent, String id) {
     return AGENT + agent + "|" + id;
   }
 
