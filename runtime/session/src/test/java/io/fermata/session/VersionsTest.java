@@ -175,6 +175,7 @@ class VersionsTest {
   }
 
   @Test
+  @SuppressWarnings("FutureReturnValueIgnored") // its host is lost
   void aRunWhoseActionWasAtWorkIsCancelledOnlyByTheVersionThatCanUndoIt() throws Exception {
     CountDownLatch charging = new CountDownLatch(1);
     AtomicInteger refunds = new AtomicInteger();
@@ -204,6 +205,7 @@ class VersionsTest {
   }
 
   @Test
+  @SuppressWarnings("FutureReturnValueIgnored") // its host is lost
   void aRunWhoseCorrectionIsStillUndoingIsCancelledOnlyByTheVersionThatCanUndoIt()
       throws Exception {
     CountDownLatch refunding = new CountDownLatch(1);
