@@ -246,7 +246,7 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<List<StoredEntry>> read(Slice slice) {
-    return transact(backend.reader(), connection -> SqlEntries.read(connection, slice));
+    return query(backend.reader(), connection -> SqlEntries.read(connection, slice));
   }
 
   /** A store that is busy writing needs no probe behind all that waits. */
@@ -265,27 +265,27 @@ public final class OpenSqlStore implements OpenStore {
 
   @Override
   public CompletionStage<Long> newest() {
-    return transact(backend.upkeep(), SqlEntries::newest);
+    return query(backend.upkeep(), SqlEntries::newest);
   }
 
   @Override
   public CompletionStage<List<Written>> written(long afterNumber, int max) {
     Slice.requireMax(max);
-    return transact(
+    return query(
         backend.upkeep(), connection -> backend.journal().written(connection, afterNumber, max));
   }
 
   @Override
   public CompletionStage<List<Written>> writtenByAny(long afterNumber, int max) {
     Slice.requireMax(max);
-    return transact(
+    return query(
         backend.searches(), connection -> SqlEntries.written(connection, afterNumber, max));
   }
 
   @Override
   public CompletionStage<List<String>> journals(String after, int max) {
     Slice.requireMax(max);
-    return transact(backend.searches(), connection -> SqlEntries.journals(connection, after, max));
+    return query(backend.searches(), connection -> SqlEntries.journals(connection, after, max));
   }
 
   @Override
@@ -381,7 +381,7 @@ public final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<Optional<DirectoryEntry>> get(String persistenceId) {
-      return transact(backend.reader(), connection -> SqlDirectory.get(connection, persistenceId));
+      return query(backend.reader(), connection -> SqlDirectory.get(connection, persistenceId));
     }
 
     @Override
@@ -413,7 +413,7 @@ public final class OpenSqlStore implements OpenStore {
 
     @Override
     public CompletionStage<Long> marked() {
-      return transact(backend.upkeep(), backend.journal()::marked);
+      return query(backend.upkeep(), backend.journal()::marked);
     }
   }
 
