@@ -61,6 +61,19 @@ class RequestTest {
     assertThat(model.requests().get(1).toolSpecifications()).isEmpty();
   }
 
+  @Test
+  void theToolsOfAPromptAreConvertedOnceForAllItsRequests() {
+    model.call("look").say("Seen.").say("Hello.");
+    Conversation.with(Agent.aiHuman("desk", support(LOOK))).say("one").say("two");
+
+    assertThat(model.requests())
+        .hasSize(3)
+        .allSatisfy(
+            request ->
+                assertThat(request.toolSpecifications().get(0))
+                    .isSameAs(model.requests().get(0).toolSpecifications().get(0)));
+  }
+
   /** Servers write schemas of older drafts, too, whose definitions are elsewhere. */
   @ParameterizedTest
   @ValueSource(strings = {"$defs", "definitions"})

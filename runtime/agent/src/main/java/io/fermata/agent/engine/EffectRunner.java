@@ -48,6 +48,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -60,8 +61,13 @@ final class EffectRunner {
   private final Agent agent;
   private final ThreadState state;
   private final Outside outside;
+  private final Function<Prompt, StepRequest.OfferedTools> tools;
 
-  EffectRunner(Agents agents, ThreadState state, Outside outside) {
+  EffectRunner(
+      Agents agents,
+      ThreadState state,
+      Outside outside,
+      Function<Prompt, StepRequest.OfferedTools> tools) {
     this.agents = agents;
     Agent known = agents.find(state.agent());
     // The effects of a thread whose agent was removed need only its name.
@@ -71,6 +77,7 @@ final class EffectRunner {
             : known;
     this.state = state;
     this.outside = outside;
+    this.tools = tools;
   }
 
   /** Blocks no Java thread while it waits; the stage never fails. */
@@ -170,7 +177,8 @@ final class EffectRunner {
     RecordingFlowState flow = new RecordingFlowState(recorder, frame.path());
     long began = outside.now();
     try {
-      StepRequest request = StepRequest.of(prompt, frame, state, recorder, flow);
+      StepRequest request =
+          StepRequest.of(prompt, tools.apply(prompt), frame, state, recorder, flow);
       String messageId = Objects.requireNonNull(frame.messageId());
       SourceResult.Reply known = state.sourceResults().reply(effect.id(), request.digest());
       ModelReply reply =

@@ -1,5 +1,6 @@
 package io.fermata.agent.engine;
 
+import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.SystemMessage;
 import dev.langchain4j.data.message.UserMessage;
@@ -33,6 +34,7 @@ record StepRequest(ChatRequest chat, RequestDigest digest) {
    */
   static StepRequest of(
       Prompt prompt,
+      OfferedTools tools,
       StepFrame frame,
       ThreadState state,
       ChangeRecorder recorder,
@@ -53,10 +55,9 @@ record StepRequest(ChatRequest chat, RequestDigest digest) {
     Parts parts = new Parts(system(instructions, prompt, frame, state), messages);
     List<ChatMessage> chat = hooks.prefilter(flow, parts.chat());
     boolean hostedMessages = recorder.hasReadHost();
-    List<Offered> tools = prompt.toolChoice() == ToolChoice.NONE ? List.of() : prompt.tools();
     ChatRequest.Builder request = ChatRequest.builder().messages(chat);
-    if (!tools.isEmpty()) {
-      request.toolSpecifications(ModelRequest.tools(tools)).toolChoice(prompt.toolChoice());
+    if (!tools.specifications().isEmpty()) {
+      request.toolSpecifications(tools.specifications()).toolChoice(prompt.toolChoice());
     }
 
     boolean rewritten = hooks.has(Hook.PrefilterLlmHistory.class);
@@ -75,7 +76,16 @@ record StepRequest(ChatRequest chat, RequestDigest digest) {
         new RequestDigest(
             seen || reworded || hostedByHook ? null : (Integer) RequestChecksum.of(parts.system()),
             seen || hostedMessages ? null : RequestChecksum.ofMessages(parts.messages()),
-            RequestChecksum.ofTools(tools, prompt.toolChoice())));
+            tools.digest()));
+  }
+
+  /** The tools of a prompt, which are the same in all its requests. */
+  record OfferedTools(List<ToolSpecification> specifications, RequestDigest.Part digest) {
+    static OfferedTools of(Prompt prompt) {
+      List<Offered> tools = prompt.toolChoice() == ToolChoice.NONE ? List.of() : prompt.tools();
+      return new OfferedTools(
+          ModelRequest.tools(tools), RequestChecksum.ofTools(tools, prompt.toolChoice()));
+    }
   }
 
   /** The instructions of a request, which may be empty, and the messages after them. */

@@ -5,6 +5,7 @@ import io.fermata.agent.Agents;
 import io.fermata.agent.Hook;
 import io.fermata.agent.OutcomeUnknownException;
 import io.fermata.agent.Participant;
+import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
@@ -36,13 +37,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The program that runs the threads of a host's agents.
  *
- * <p>It holds no state of its own, so one instance serves any number of threads at once.
+ * <p>It holds no state of a thread, so one instance serves any number of threads at once.
  */
 public final class ThreadProgram
     implements Program<
@@ -52,6 +54,7 @@ public final class ThreadProgram
 
   private final Agents agents;
   private final WantedEffects wanted;
+  private final Map<Prompt, StepRequest.OfferedTools> tools = new ConcurrentHashMap<>();
 
   public ThreadProgram(Agents agents) {
     this.agents = agents;
@@ -702,7 +705,11 @@ public final class ThreadProgram
   @Override
   public CompletionStage<ThreadInput.Result> perform(
       ThreadState state, ThreadEffect effect, Outside outside) {
-    return new EffectRunner(agents, state, outside).of(effect);
+    return new EffectRunner(agents, state, outside, this::tools).of(effect);
+  }
+
+  private StepRequest.OfferedTools tools(Prompt prompt) {
+    return tools.computeIfAbsent(prompt, StepRequest.OfferedTools::of);
   }
 
   @Override
