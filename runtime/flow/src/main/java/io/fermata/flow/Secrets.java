@@ -41,6 +41,7 @@ public final class Secrets {
 
   private static final int SHORTEST_PART = 4;
   private static final String CUT = "…";
+  private static final int[] NOTHING = {};
 
   /** A search costs a multiple of the characters that it looks for. */
   private static final int MOST_CHARACTERS = 1 << 20;
@@ -49,6 +50,9 @@ public final class Secrets {
   private final Set<String> parts = new LinkedHashSet<>();
 
   private int characters;
+
+  /** The length of the shortest part that was ever noted. */
+  private int shortest = Integer.MAX_VALUE;
 
   /** The parts that were not looked for yet. */
   private final List<String> newParts = new ArrayList<>();
@@ -121,6 +125,7 @@ public final class Secrets {
     if (!parts.remove(text)) {
       newParts.add(text);
       characters += text.length();
+      shortest = Math.min(shortest, text.length());
     }
     parts.add(text);
   }
@@ -257,7 +262,7 @@ public final class Secrets {
 
   /** Whether a text is one of them, or has one of them in it. */
   public boolean in(String text) {
-    return shortTexts.contains(text) || !found(text).isEmpty();
+    return shortTexts.contains(text) || hasPart(text);
   }
 
   /** Those that are in a tree, as a list that {@link #add} takes. */
@@ -316,8 +321,16 @@ public final class Secrets {
 
   private boolean masks(JsonNode number) {
     BigDecimal decimal = number.decimalValue();
-    return numbers.contains(decimal.stripTrailingZeros())
-        || !found(decimal.toPlainString()).isEmpty();
+    return numbers.contains(decimal.stripTrailingZeros()) || hasPart(decimal.toPlainString());
+  }
+
+  private boolean hasPart(String text) {
+    for (int length : lengths(text)) {
+      if (length >= SHORTEST_PART) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The text with a mark in place of what must not leave the run. */
@@ -352,11 +365,11 @@ public final class Secrets {
 
   /** The length of the longest known part that ends at each place of a text; empty for none. */
   private int[] lengths(String text) {
-    if (parts.isEmpty() || text.length() < SHORTEST_PART) {
-      return new int[0];
+    int cut = text.endsWith(CUT) ? text.length() - CUT.length() : 0;
+    if (parts.isEmpty() || text.length() < (cut > 0 ? SHORTEST_PART : shortest)) {
+      return NOTHING;
     }
     int[] lengths = new int[text.length() + 1];
-    int cut = text.endsWith(CUT) ? text.length() - CUT.length() : 0;
     searches().forEach(search -> search.find(text, cut, lengths));
     return lengths;
   }

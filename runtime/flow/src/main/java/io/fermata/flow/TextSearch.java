@@ -11,6 +11,7 @@ import java.util.Map;
  */
 final class TextSearch {
   private static final int ROOT = 0;
+  private static final char LAST_ASCII = '\u007f';
 
   private final List<String> sought;
   private final int size;
@@ -129,6 +130,9 @@ final class TextSearch {
 
   /** As {@link String#equalsIgnoreCase} compares them. */
   private static char folded(char c) {
+    if (c <= LAST_ASCII) {
+      return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
+    }
     return Character.toLowerCase(Character.toUpperCase(c));
   }
 }

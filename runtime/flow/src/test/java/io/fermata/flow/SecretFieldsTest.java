@@ -363,6 +363,25 @@ class SecretFieldsTest {
   }
 
   @Test
+  void whatIsShorterThanEverySecretIsNotSearched() {
+    Secrets secrets = new Secrets();
+    secrets.add(Json.tree("a long secret ".repeat(50_000)));
+
+    long began = System.nanoTime();
+    boolean inShort = secrets.in("a long secret");
+    long afterShort = System.nanoTime();
+    boolean inCut = secrets.in("a long secret…");
+    long afterCut = System.nanoTime();
+
+    assertThat(inShort).isFalse();
+    assertThat(inCut).isTrue();
+    // The first search takes as long as it takes to read all that is sought.
+    assertThat(afterCut - afterShort).isGreaterThan(10 * (afterShort - began));
+    secrets.add(Json.tree("secret"));
+    assertThat(secrets.in("a long secret")).isTrue();
+  }
+
+  @Test
   void aSecretIsFoundWhereItsUnseenCharactersAreWrittenAsEscapes() {
     Secrets secrets = new Secrets();
     secrets.add(Json.tree("two\n\u200dlines"));
