@@ -13,19 +13,18 @@ import io.fermata.mcp.rpc.RpcResult;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolContract;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An immutable view of everything that the server offers at one time. Its lists are serialized
- * once.
+ * An immutable view of everything that the server offers at one time. Each list is serialized once,
+ * when the first client asks for it.
  */
 public final class Catalog {
   public static final String TOOLS = "tools";
@@ -34,47 +33,31 @@ public final class Catalog {
   public static final String PROMPTS = "prompts";
 
   private final RegisteredFeatures offers;
-  private final Map<Revision, Map<String, RpcResult>> lists = new EnumMap<>(Revision.class);
-  private final Map<Revision, Map<String, RpcResult>> pages = new EnumMap<>(Revision.class);
+  private final ResultWriter results;
+  private final List<ToolContract> flows;
+  private final List<DisplayTool> displays;
   private final Map<String, List<ParamHeader>> headers;
-  private final Map<String, ToolPage> rendering;
+  private final Map<String, ToolPage> pages;
+  private final Map<Asked, RpcResult> lists = new ConcurrentHashMap<>();
+  private final Map<Asked, RpcResult> contents = new ConcurrentHashMap<>();
+
+  /**
+   * What clients ask for.
+   *
+   * @param what the member that has a list, or the URI of a page
+   */
+  private record Asked(String what, Revision revision) {}
 
   Catalog(ToolHost host, RegisteredFeatures offers, ResultWriter results) {
     this.offers = offers;
+    this.results = results;
+    this.flows = host.tools();
+    this.displays = host.displays();
     this.headers = new HashMap<>(offers.requireOfferable(toolNames(host)));
     this.headers.putAll(requireHeaders(host));
-    List<ToolContract> flows = host.tools();
-    List<DisplayTool> displays = host.displays();
-    List<ToolPage> rendering = ToolPage.all(displays, offers).toList();
-    this.rendering =
-        rendering.stream().collect(Collectors.toUnmodifiableMap(ToolPage::uri, it -> it));
-    for (Revision revision : Revision.values()) {
-      Map<String, RpcResult> prepared = new HashMap<>();
-      described(flows, displays, rendering, revision)
-          .forEach(
-              (member, all) -> prepared.put(member, results.list(revision, listed(member, all))));
-      lists.put(revision, prepared);
-      pages.put(revision, pages(rendering, results, revision));
-    }
-  }
-
-  /** The descriptors of all lists, by the names of the members that have them in results. */
-  private Map<String, Stream<ObjectNode>> described(
-      List<ToolContract> flows,
-      List<DisplayTool> displays,
-      List<ToolPage> rendering,
-      Revision revision) {
-    return Map.of(
-        TOOLS,
-        tools(flows, displays, offers, !rendering.isEmpty(), revision),
-        RESOURCES,
-        Stream.concat(
-            rendering.stream().map(it -> it.descriptor(revision)),
-            offers.resources().values().stream().map(it -> DescriptorJson.of(it, revision))),
-        TEMPLATES,
-        offers.templates().values().stream().map(it -> DescriptorJson.of(it, revision)),
-        PROMPTS,
-        offers.prompts().values().stream().map(it -> DescriptorJson.of(it, revision)));
+    this.pages =
+        ToolPage.all(displays, offers)
+            .collect(Collectors.toUnmodifiableMap(ToolPage::uri, it -> it));
   }
 
   /** The names of the flows, the agents and the display tools of a host. */
@@ -97,12 +80,23 @@ public final class Catalog {
                 ToolContract::name, it -> ParamHeader.of(it.name(), it.inputSchema())));
   }
 
-  private static Stream<ObjectNode> tools(
-      List<ToolContract> flows,
-      List<DisplayTool> displays,
-      RegisteredFeatures offers,
-      boolean forWidgets,
-      Revision revision) {
+  private RpcResult listed(Asked asked) {
+    Revision revision = asked.revision();
+    Stream<ObjectNode> all =
+        switch (asked.what()) {
+          case TOOLS -> tools(revision);
+          case RESOURCES -> resources(revision);
+          case TEMPLATES ->
+              offers.templates().values().stream().map(it -> DescriptorJson.of(it, revision));
+          case PROMPTS ->
+              offers.prompts().values().stream().map(it -> DescriptorJson.of(it, revision));
+          default -> throw new IllegalArgumentException("There is no list of " + asked.what());
+        };
+    return results.list(revision, listed(asked.what(), all));
+  }
+
+  private Stream<ObjectNode> tools(Revision revision) {
+    boolean forWidgets = !pages.isEmpty();
     return Stream.of(
             flows.stream().map(it -> DescriptorJson.flow(it, revision, forWidgets)),
             offers.tools().values().stream().map(it -> DescriptorJson.of(it, revision)),
@@ -110,14 +104,10 @@ public final class Catalog {
         .flatMap(each -> each);
   }
 
-  private static Map<String, RpcResult> pages(
-      List<ToolPage> rendering, ResultWriter results, Revision revision) {
-    Map<String, RpcResult> read = new HashMap<>();
-    for (ToolPage page : rendering) {
-      ObjectNode contents = listed("contents", Stream.of(page.content()));
-      read.put(page.uri(), results.cacheable(revision, contents));
-    }
-    return read;
+  private Stream<ObjectNode> resources(Revision revision) {
+    return Stream.concat(
+        ToolPage.all(displays, offers).map(it -> it.descriptor(revision)),
+        offers.resources().values().stream().map(it -> DescriptorJson.of(it, revision)));
   }
 
   private static ObjectNode listed(String member, Stream<ObjectNode> all) {
@@ -136,17 +126,22 @@ public final class Catalog {
     if (request.params().has("cursor")) {
       throw RpcException.invalidParams("Unknown cursor: this server lists everything on one page.");
     }
-    return Objects.requireNonNull(of(lists, request.revision()).get(member));
+    return lists.computeIfAbsent(new Asked(member, request.revision()), this::listed);
   }
 
   /** The pages of tools, by URI. */
   public Map<String, ToolPage> pages() {
-    return rendering;
+    return pages;
   }
 
   /** The result of reading the page of a tool; null if there is no such page. */
   public @Nullable RpcResult page(String uri, Revision revision) {
-    return of(pages, revision).get(uri);
+    ToolPage page = pages.get(uri);
+    return page == null
+        ? null
+        : contents.computeIfAbsent(
+            new Asked(uri, revision),
+            asked -> results.cacheable(revision, listed("contents", Stream.of(page.content()))));
   }
 
   public @Nullable McpTool tool(String name) {
@@ -160,9 +155,5 @@ public final class Catalog {
 
   public RegisteredFeatures offers() {
     return offers;
-  }
-
-  private static <T> T of(Map<Revision, T> prepared, Revision revision) {
-    return Objects.requireNonNull(prepared.get(revision));
   }
 }

@@ -192,6 +192,22 @@ class ChangesTest {
     assertThat(session().request("tools/call", "\"name\":\"late\"").code()).isEqualTo(-32602);
   }
 
+  /** A list is made when a client asks for it, not with each change. */
+  @Test
+  void addingManyFeaturesCostsLessThanListingThemOnce() {
+    String description = "x".repeat(100_000);
+    long began = System.nanoTime();
+    for (int i = 0; i < 100; i++) {
+      server.changes().prompt(McpPrompt.of("prompt" + i, description).get(call -> List.of()));
+    }
+    long added = System.nanoTime();
+    JsonNode prompts = session().request("prompts/list", "").result().path("prompts");
+    long listed = System.nanoTime();
+
+    assertThat(prompts).hasSize(100);
+    assertThat(added - began).isLessThan(listed - added);
+  }
+
   @Test
   void aServerOfFlowsAloneOffersPromptsWhenItHasThem() {
     try (McpServer flows = McpServer.serving(new FakeHost()).port(0).start()) {
