@@ -34,6 +34,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** An agent as a model sees it: one tool. */
 @Timeout(120)
@@ -188,6 +189,21 @@ class AgentToolTest {
     assertThat(other.has("messages")).isFalse();
     assertThat(call("\"action\":\"status\"," + thread(first)).path("messages"))
         .isEqualTo(first.path("messages"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"17", "\"\"", "true", "{}", "[\"c-3\"]"})
+  void anIdThatIsNoNameIsRefusedAndNothingIsSent(String id) {
+    int before = desk.bob().get("/threads").body().path("threads").size();
+
+    JsonNode refused =
+        call("bob", "\"action\":\"send\",\"message\":\"hello\"", "\"fermata/callId\":" + id);
+
+    assertThat(refused.path("code").asText()).isEqualTo("invalid_arguments");
+    assertThat(refused.at("/violations/0/field").asText()).isEqualTo("fermata/callId");
+    assertThat(refused.at("/violations/0/message").asText())
+        .isEqualTo("must be a string that is not empty");
+    assertThat(desk.bob().get("/threads").body().path("threads")).hasSize(before);
   }
 
   @Test

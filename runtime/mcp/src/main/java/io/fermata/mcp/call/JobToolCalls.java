@@ -95,9 +95,12 @@ public final class JobToolCalls {
     return reply;
   }
 
-  /** Gives the call an id, by which a client that was given no task finds its run again. */
+  /**
+   * Gives the call an id, by which a client that was given no task finds its run again: that of the
+   * round which began the run. What is no id is left for the host to refuse.
+   */
   private ToolCall withCallId(ToolCall call, @Nullable JsonNode before) {
-    if (isNamed(call)) {
+    if (before == null && isNamed(call)) {
       return call;
     }
     String callId = before == null ? host.handles().mint() : before.path("callId").asText();
@@ -106,7 +109,7 @@ public final class JobToolCalls {
   }
 
   private static boolean isNamed(ToolCall call) {
-    return call.meta().path(ToolReplyJson.CALL_ID).isTextual();
+    return call.meta().hasNonNull(ToolReplyJson.CALL_ID);
   }
 
   /** Cancels a run, and repeats that while it is refused for now and nobody sets the reply. */

@@ -32,6 +32,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls of jobs whose clients stop waiting, also while the host refuses to cancel. */
 @Timeout(60)
@@ -143,6 +145,18 @@ class JobToolCallsTest {
     events.breakOff();
 
     awaitThatTheJobIsUndone();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"17", "\"\"", "true", "{}"})
+  void aJobUnderWhatIsNoIdIsRefusedAndNotRunUnderAnother(String id) throws Exception {
+    kitchen.release();
+
+    Events events = new Wired(server).listen(call("\"fermata/callId\":" + id)).get();
+
+    assertThat(result(events).at("/content/0/text").asText())
+        .contains("fermata/callId must be a string that is not empty");
+    assertThat(kitchen.heated()).isZero();
   }
 
   @Test

@@ -16,6 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,6 +101,27 @@ public record FlowCall(
     return others.remove(SESSION_KEYS);
   }
 
+  /**
+   * The client's name for a call in its {@code _meta}; null if it has none. One that cannot be used
+   * is refused, as a client that relies on it would be carried out twice.
+   *
+   * @param refused gets what is wrong with it
+   */
+  public static @Nullable String callId(ObjectNode meta, int longest, Consumer<Violation> refused) {
+    JsonNode given = meta.path(CALL_ID);
+    if (given.isMissingNode() || given.isNull()) {
+      return null;
+    }
+    if (!given.isTextual() || given.textValue().isEmpty()) {
+      refused.accept(new Violation(CALL_ID, "must be a string that is not empty"));
+      return null;
+    }
+    if (given.textValue().length() > longest) {
+      refused.accept(new Violation(CALL_ID, "is longer than " + longest + " characters"));
+    }
+    return given.textValue();
+  }
+
   static @Nullable String conversation(ToolCall call) {
     for (String key : SESSION_KEYS) {
       JsonNode value = call.meta().path(key);
@@ -133,7 +155,7 @@ public record FlowCall(
       }
       ObjectNode updates = updates();
       String sessionId = text("sessionId");
-      String callId = callId();
+      String callId = callId(meta, LONGEST_CALL_ID, violations::add);
       Long seq = seq();
       Input.Resolution resolution = resolution();
       QuestionIds asked = asked();
@@ -247,21 +269,6 @@ public record FlowCall(
         violations.add(new Violation("stateUpdates", "must be an object"));
       }
       return Json.object();
-    }
-
-    private @Nullable String callId() {
-      JsonNode given = meta.path(CALL_ID);
-      if (given.isMissingNode() || given.isNull()) {
-        return null;
-      }
-      if (!given.isTextual() || given.textValue().isEmpty()) {
-        violations.add(new Violation(CALL_ID, "must be a string that is not empty"));
-        return null;
-      }
-      if (given.textValue().length() > LONGEST_CALL_ID) {
-        violations.add(new Violation(CALL_ID, "is longer than " + LONGEST_CALL_ID + " characters"));
-      }
-      return given.textValue();
     }
 
     private @Nullable Long seq() {

@@ -10,12 +10,14 @@ import io.fermata.agent.message.Role;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.flow.TaskUse;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
 import io.fermata.flow.logging.LoggedFailure;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.session.ToolHost;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.ThreadJson;
 import io.fermata.session.admin.Threads;
+import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolContract;
 import io.fermata.session.call.ToolProgress;
@@ -145,10 +147,7 @@ public final class AgentAsTool {
       ToolCall call, Consumer<ToolProgress> progress, TraceContext trace) {
     ObjectNode arguments = call.arguments();
     Map<String, String> wrong = violations(arguments);
-    String key = callId(call);
-    if (key != null && key.length() > Bounds.KEY) {
-      wrong.put("fermata/callId", "is longer than " + Bounds.KEY + " characters");
-    }
+    callId(call, found -> wrong.put(found.field(), found.message()));
     if (!wrong.isEmpty()) {
       return CompletableFuture.completedFuture(ill(wrong));
     }
@@ -324,8 +323,11 @@ public final class AgentAsTool {
   }
 
   private static @Nullable String callId(ToolCall call) {
-    JsonNode id = call.meta().path("fermata/callId");
-    return id.isTextual() && !id.textValue().isBlank() ? id.textValue() : null;
+    return callId(call, refused -> {});
+  }
+
+  private static @Nullable String callId(ToolCall call, Consumer<Violation> refused) {
+    return FlowCall.callId(call.meta(), Bounds.KEY, refused);
   }
 
   private static String text(ObjectNode arguments, String name) {
