@@ -183,6 +183,27 @@ class ThreadHostTest {
   }
 
   @Test
+  void aMessageWithFilesAndMetadataIsRecognisedAfterARestart() throws Exception {
+    Agent agent =
+        Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));
+    Message message =
+        Message.user("hello")
+            .withMetadata(Json.parse("{\"b\":1.10,\"a\":[1e3,0.1,12345678901234567890,null]}"));
+    byte[] bytes = {1, 2};
+    Threads.NewMessage sent =
+        new Threads.NewMessage(message, List.of(new Attachment("a", "a/b", bytes)), "k");
+    String id;
+    try (Fermata host = host(agent)) {
+      id = now(host.threads().create(thread("echo"))).threadId();
+      assertThat(now(host.threads().post("ann", id, sent)).repeated()).isFalse();
+      assertThat(now(host.threads().post("ann", id, sent)).repeated()).isTrue();
+    }
+    try (Fermata host = host(agent)) {
+      assertThat(now(host.threads().post("ann", id, sent)).repeated()).isTrue();
+    }
+  }
+
+  @Test
   void aProcessLostInTheThirdToolOfATurnResumesAtTheThird() throws Exception {
     Queue<String> ran = new ConcurrentLinkedQueue<>();
     CountDownLatch third = new CountDownLatch(1);

@@ -25,6 +25,11 @@ public record Attachment(String name, String mimeType, byte[] data) {
     return FilePaths.clean("/attachments/" + messageId + "/" + name);
   }
 
+  /** Distinguishes files by their type and bytes. */
+  public String digest() {
+    return mimeType + " " + Fingerprint.of(data);
+  }
+
   /** The files with a number in each name that another one has before it. */
   static List<Attachment> numbered(List<Attachment> files) {
     Set<String> all = new HashSet<>();

@@ -161,10 +161,16 @@ public record Message(
     return place.logId();
   }
 
-  /** Distinguishes messages by role, content, name, visibility and names of attachments. */
-  public String digest() {
+  /**
+   * Distinguishes messages by role, body and files.
+   *
+   * @param files the digests of its attachments
+   */
+  public String digest(List<String> files) {
     ObjectNode said = Json.object().put("role", role.name()).put("content", content());
     said.put("name", name()).put("silent", silent()).set("attachments", Json.tree(attachments()));
+    said.set("files", Json.tree(files));
+    said.set("metadata", body.metadata());
     return Fingerprint.of(said);
   }
 

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param inbox messages that wait for the end of the current step
  * @param keys the latest keys of messages, and the ids of those messages
- * @param digests the latest keys, and digests of the content of their messages
+ * @param digests the latest keys, and digests of their messages
  * @param answers the latest ids of people's answers, and what they answered
  * @param received how many messages have been received
  */
@@ -62,7 +62,10 @@ public record Mailbox(
 
   static final Mailbox EMPTY = new Mailbox(List.of(), Map.of(), Map.of(), Map.of(), 0);
 
-  Mailbox received(ThreadEvent.Received event) {
+  /**
+   * @param files the digests of the attachments of its message
+   */
+  Mailbox received(ThreadEvent.Received event, List<String> files) {
     Message message = event.message();
     List<Message> waiting = new ArrayList<>(inbox);
     waiting.add(message);
@@ -72,7 +75,7 @@ public record Mailbox(
         : new Mailbox(
             List.copyOf(waiting),
             remembered(keys, key, message.id()),
-            remembered(digests, key, message.digest()),
+            remembered(digests, key, message.digest(files)),
             answers,
             received + 1);
   }
@@ -89,13 +92,14 @@ public record Mailbox(
     return new Mailbox(inbox, keys, digests, all, received);
   }
 
-  /** Whether the key belongs to a message with another content. */
+  /** Whether the key belongs to another message. */
   boolean contradicts(String key, Message message, List<Attachment> attachments) {
     String id = keys.get(key);
     String digest = digests.get(key);
+    List<String> files = attachments.stream().map(Attachment::digest).toList();
     return id != null
         && digest != null
-        && !digest.equals(message.attached(id, attachments).digest());
+        && !digest.equals(message.attached(id, attachments).digest(files));
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.fermata.agent.state;
 
+import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
@@ -32,7 +33,7 @@ public final class ThreadFold {
           .gives(ThreadEvent.Greeted.class, (s, e) -> s.with(s.lifecycle().asGreeted()))
           .gives(ThreadEvent.Widened.class, (s, e) -> s.with(s.history().widened(e.window())))
           .gives(ThreadEvent.Deleted.class, (s, e) -> deleted(s))
-          .gives(ThreadEvent.Received.class, (s, e) -> s.with(s.mailbox().received(e)))
+          .gives(ThreadEvent.Received.class, ThreadFold::received)
           .gives(ThreadEvent.Taken.class, ThreadFold::taken)
           .gives(ThreadEvent.Released.class, (s, e) -> s.with(s.turn().released()))
           .gives(
@@ -145,6 +146,11 @@ public final class ThreadFold {
 
   private static ThreadState deleted(ThreadState state) {
     return ThreadState.NONE.with(state.lifecycle().asDeleted()).with(state.relations().deleted());
+  }
+
+  private static ThreadState received(ThreadState state, ThreadEvent.Received event) {
+    List<String> files = state.stored().digests(event.message().attachments());
+    return state.with(state.mailbox().received(event, files));
   }
 
   private static ThreadState taken(ThreadState state, ThreadEvent.Taken taken) {
@@ -499,9 +505,16 @@ public final class ThreadFold {
 
   private static ThreadState fileWritten(
       ThreadState state, ThreadEvent.FileWritten written, long seq, int index) {
+    Attachment bytes = new Attachment(written.path(), written.mimeType(), written.data());
     ThreadStorage.StoredFile file =
         new ThreadStorage.StoredFile(
-            written.path(), written.mimeType(), written.data().length, written.at(), seq, index);
+            written.path(),
+            written.mimeType(),
+            written.data().length,
+            written.at(),
+            seq,
+            index,
+            bytes.digest());
     return state.with(state.stored().withFile(written.path(), file));
   }
 
@@ -510,10 +523,8 @@ public final class ThreadFold {
     if (file == null) {
       return state;
     }
-    ThreadStorage.StoredFile there =
-        new ThreadStorage.StoredFile(
-            moved.to(), file.mimeType(), file.size(), file.at(), file.seq(), file.index());
-    return state.with(state.stored().withFile(moved.path(), null).withFile(moved.to(), there));
+    return state.with(
+        state.stored().withFile(moved.path(), null).withFile(moved.to(), file.movedTo(moved.to())));
   }
 
   // --- effects and family ----------------------------------------------------------------------

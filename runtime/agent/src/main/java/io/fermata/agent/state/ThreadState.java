@@ -151,7 +151,7 @@ public record ThreadState(
     return mailbox.received();
   }
 
-  /** Whether the key belongs to a message with another content. */
+  /** Whether the key belongs to another message. */
   public boolean contradicts(String key, Message message, List<Attachment> attachments) {
     return mailbox.contradicts(key, message, attachments);
   }

@@ -4,7 +4,9 @@ import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.PersistentMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -35,8 +37,14 @@ public record ThreadStorage(
    *
    * @param seq the journal entry with the bytes
    * @param index the index of the event in the entry
+   * @param digest distinguishes files by their type and bytes
    */
-  public record StoredFile(String path, String mimeType, long size, long at, long seq, int index) {}
+  public record StoredFile(
+      String path, String mimeType, long size, long at, long seq, int index, String digest) {
+    StoredFile movedTo(String other) {
+      return new StoredFile(other, mimeType, size, at, seq, index, digest);
+    }
+  }
 
   static final ThreadStorage EMPTY = begun(Map.of(), Set.of());
 
@@ -89,6 +97,11 @@ public record ThreadStorage(
 
   ThreadStorage withStatus(@Nullable String text) {
     return new ThreadStorage(context, storage, env, tags, files, text, size);
+  }
+
+  /** The digests of files; a missing one has none. */
+  List<String> digests(List<String> paths) {
+    return paths.stream().map(files::get).filter(Objects::nonNull).map(StoredFile::digest).toList();
   }
 
   ThreadStorage withFile(String path, @Nullable StoredFile file) {

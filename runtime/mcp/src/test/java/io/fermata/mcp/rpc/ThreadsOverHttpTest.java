@@ -587,6 +587,32 @@ class ThreadsOverHttpTest {
         .isTrue();
   }
 
+  @Test
+  void aKeyThatNamedAMessageWithOtherFilesOrMetadataIsRefused() {
+    String thread = alice.thread();
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "m-1");
+    String sent = message("aGk=", "text/plain", "1");
+    JsonNode first = keyed.post(thread + "/messages?wait=30", sent).is(200).body();
+
+    for (String other :
+        List.of(
+            message("Ynll", "text/plain", "1"),
+            message("aGk=", "text/html", "1"),
+            message("aGk=", "text/plain", "2"))) {
+      assertThat(keyed.post(thread + "/messages", other).is(409).code()).isEqualTo("key_used");
+    }
+    JsonNode again = keyed.post(thread + "/messages", sent).is(202).body();
+    assertThat(again.path("repeated").asBoolean()).isTrue();
+    assertThat(again.path("messageId")).isEqualTo(first.path("messageId"));
+  }
+
+  private static String message(String data, String type, String order) {
+    return """
+        {"content":"hi","metadata":{"order":%s},
+         "attachments":[{"name":"a.txt","mimeType":"%s","data":"%s"}]}"""
+        .formatted(order, type, data);
+  }
+
   private static List<Desk.Said> at(int times, Supplier<Desk.Said> call) {
     List<CompletableFuture<Desk.Said>> calls =
         IntStream.range(0, times).mapToObj(i -> CompletableFuture.supplyAsync(call)).toList();
