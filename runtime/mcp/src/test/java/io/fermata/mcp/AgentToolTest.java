@@ -191,6 +191,22 @@ class AgentToolTest {
         .isEqualTo(first.path("messages"));
   }
 
+  @Test
+  void aMessageDoesNotBeginInAThreadThatItsIdHasCreatedInAnotherWay() {
+    String thread =
+        desk.alice()
+            .with("Idempotency-Key", "c-4")
+            .post("/threads", "{\"agent\":\"desk\",\"tags\":[\"vip\"]}")
+            .is(201)
+            .header("Location");
+
+    JsonNode refused =
+        call("alice", "\"action\":\"send\",\"message\":\"hello\"", "\"fermata/callId\":\"c-4\"");
+
+    assertThat(refused.path("code").asText()).isEqualTo("key_used");
+    assertThat(desk.alice().get(thread).body().path("messages").asInt()).isZero();
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"17", "\"\"", "true", "{}", "[\"c-3\"]"})
   void anIdThatIsNoNameIsRefusedAndNothingIsSent(String id) {

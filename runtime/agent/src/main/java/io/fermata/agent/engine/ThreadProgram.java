@@ -200,16 +200,16 @@ public final class ThreadProgram
 
   private Acceptance<ThreadState, ThreadEvent> create(
       ThreadState state, ThreadInput.Create create) {
-    if (state.created() != null) {
-      return state.deleted()
-          ? refused("unknown_thread", "The thread was deleted; choose another id")
-          : new Accepted<>(List.of());
+    Outcome.Failure unfit = unfit(create.tags(), create.env());
+    if (state.deleted()) {
+      return refused("unknown_thread", "The thread was deleted; choose another id");
+    } else if (state.created() != null) {
+      return unfit == null ? createdBefore(state, create) : new Refused<>(unfit);
     }
     Agent agent = agents.find(create.agent());
     if (agent == null) {
       return unknownAgent(create.agent());
     }
-    Outcome.Failure unfit = unfit(create.tags(), create.env());
     for (Message message : create.messages()) {
       unfit = unfit == null ? invalid(message) : unfit;
     }
@@ -227,15 +227,23 @@ public final class ThreadProgram
             create.parent(),
             agents.window(agent),
             create.at()));
-    int n = 0;
-    for (Message message : create.messages()) {
-      Message placed = message.placed("m-i" + ++n, create.at() * 1000, 0, null);
-      loop.emit(new ThreadEvent.Said(StepFrame.TOP, placed, null));
+    for (Message message : create.placed()) {
+      loop.emit(new ThreadEvent.Said(StepFrame.TOP, message, null));
     }
     if (!HookRunner.of(agents, agent, null).has(Hook.AfterThreadCreated.class)) {
       loop.emit(new ThreadEvent.Greeted());
     }
     return new Accepted<>(loop.events());
+  }
+
+  /** A parent, which creates its child again after a crash, may have other variables by then. */
+  private static Acceptance<ThreadState, ThreadEvent> createdBefore(
+      ThreadState state, ThreadInput.Create create) {
+    return create.parent() != null || state.lifecycle().repeats(create)
+        ? new Accepted<>(List.of())
+        : refused(
+            "key_used",
+            "The key was used to create a thread with other tags, variables or messages; nothing was done. Create this one with a new key");
   }
 
   /** A fork continues where its source was, as a thread of its own. */

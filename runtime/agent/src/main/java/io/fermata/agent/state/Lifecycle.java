@@ -1,5 +1,10 @@
 package io.fermata.agent.state;
 
+import io.fermata.agent.message.Bounds;
+import io.fermata.agent.message.Fingerprint;
+import io.fermata.agent.message.Message;
+import io.fermata.flow.json.Json;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param greeted whether the hooks for a new thread have run
  * @param fork where it was forked from; null if it was not
  * @param results what it takes from its source instead of performing it; null for nothing
+ * @param opening a digest of its initial messages; empty without any
  */
 public record Lifecycle(
     ThreadEvent.@Nullable Created created,
@@ -17,20 +23,43 @@ public record Lifecycle(
     boolean greeted,
     boolean deleted,
     @Nullable ThreadFork fork,
-    @Nullable SourceResults results) {
+    @Nullable SourceResults results,
+    String opening) {
 
-  static final Lifecycle NONE = new Lifecycle(null, "", false, false, null, null);
+  static final Lifecycle NONE = new Lifecycle(null, "", false, false, null, null, "");
 
   static Lifecycle of(ThreadEvent.Created created) {
-    return new Lifecycle(created, created.agent(), false, false, null, null);
+    return new Lifecycle(created, created.agent(), false, false, null, null, "");
+  }
+
+  /** With one more initial message. */
+  Lifecycle opened(Message message) {
+    String more = opened(opening, message);
+    return new Lifecycle(created, agent, greeted, deleted, fork, results, more);
+  }
+
+  private static String opened(String before, Message message) {
+    return Fingerprint.of(Json.tree(List.of(before, message.digest(List.of()))));
+  }
+
+  /** Whether it was created in the same way. */
+  public boolean repeats(ThreadInput.Create create) {
+    String messages = "";
+    for (Message message : create.messages()) {
+      messages = opened(messages, message);
+    }
+    return created != null
+        && created.tags().equals(Bounds.tags(create.tags()))
+        && created.env().equals(create.env())
+        && opening.equals(messages);
   }
 
   Lifecycle asGreeted() {
-    return new Lifecycle(created, agent, true, deleted, fork, results);
+    return new Lifecycle(created, agent, true, deleted, fork, results, opening);
   }
 
   Lifecycle handedOver(String newAgent) {
-    return new Lifecycle(created, newAgent, greeted, deleted, fork, results);
+    return new Lifecycle(created, newAgent, greeted, deleted, fork, results, opening);
   }
 
   /** A fork was created when it was forked, and by no other thread. */
@@ -50,7 +79,7 @@ public record Lifecycle(
             event.window(),
             event.at());
     String acting = event.agent() == null ? agent : event.agent();
-    return new Lifecycle(own, acting, greeted, deleted, event.fork(), event.results());
+    return new Lifecycle(own, acting, greeted, deleted, event.fork(), event.results(), opening);
   }
 
   /** With the results of its source as long as they still apply. */
@@ -64,10 +93,12 @@ public record Lifecycle(
   }
 
   private Lifecycle withoutResults() {
-    return results == null ? this : new Lifecycle(created, agent, greeted, deleted, fork, null);
+    return results == null
+        ? this
+        : new Lifecycle(created, agent, greeted, deleted, fork, null, opening);
   }
 
   Lifecycle asDeleted() {
-    return new Lifecycle(created, agent, false, true, fork, null);
+    return new Lifecycle(created, agent, false, true, fork, null, opening);
   }
 }

@@ -417,7 +417,13 @@ public final class ThreadFold {
   private static ThreadState said(ThreadState state, ThreadEvent.Said said) {
     StepFrame frame = state.frames().get(said.frame());
     if (frame == null || frame.top()) {
-      return state.with(state.history().plus(said.message(), said.before()));
+      Message message = said.message();
+      return state
+          .with(state.history().plus(message, said.before()))
+          .with(
+              ThreadInput.Create.isInitial(message)
+                  ? state.lifecycle().opened(message)
+                  : state.lifecycle());
     }
     List<Message> all = new ArrayList<>(frame.said());
     all.add(said.message());

@@ -7,9 +7,11 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.ModelAttempt;
 import io.fermata.agent.model.Usage;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** An input of a thread. Times are milliseconds of the epoch. */
@@ -17,7 +19,7 @@ public sealed interface ThreadInput {
   long at();
 
   /**
-   * Creates a thread. An existing one does not change.
+   * Creates a thread. An existing one does not change; a client learns that it began otherwise.
    *
    * @param messages the initial messages
    */
@@ -30,7 +32,22 @@ public sealed interface ThreadInput {
       ThreadEvent.@Nullable Parent parent,
       List<Message> messages,
       long at)
-      implements ThreadInput {}
+      implements ThreadInput {
+    private static final Pattern ID = Pattern.compile("m-i\\d+");
+
+    /** The initial messages, with ids that no other messages have. */
+    public List<Message> placed() {
+      List<Message> placed = new ArrayList<>();
+      for (Message message : messages) {
+        placed.add(message.placed("m-i" + (placed.size() + 1), at * 1000, 0, null));
+      }
+      return placed;
+    }
+
+    static boolean isInitial(Message message) {
+      return ID.matcher(message.id()).matches();
+    }
+  }
 
   /**
    * Makes a thread of its own of one whose state is that of another thread at an entry.

@@ -521,6 +521,30 @@ class ThreadsOverHttpTest {
     desk.bob().with("Idempotency-Key", "mine").post("/threads", "{\"agent\":\"other\"}").is(201);
   }
 
+  @Test
+  void aKeyThatCreatedAThreadInAnotherWayIsRefused() {
+    Desk.Client keyed = desk.alice().with("Idempotency-Key", "tagged");
+    String body = "{\"agent\":\"desk\",\"tags\":[\"%s\"],\"env\":{\"k\":\"%s\"},\"messages\":[%s]}";
+    String hi = "{\"role\":\"user\",\"content\":\"hi\"}";
+    String thread = keyed.post("/threads", body.formatted("a", "1", hi)).is(201).header("Location");
+    alice.send("PATCH", thread, "{\"tags\":[\"b\"]}").is(200);
+    alice.says(thread, "hello");
+
+    for (String other :
+        List.of(
+            body.formatted("b", "1", hi),
+            body.formatted("a", "2", hi),
+            body.formatted("a", "1", ""),
+            body.formatted("a", "1", hi + "," + hi),
+            body.formatted("a", "1", hi.replace("hi", "bye")))) {
+      Desk.Said refused = keyed.post("/threads", other).is(409);
+      assertThat(refused.code()).isEqualTo("key_used");
+    }
+    Desk.Said again = keyed.post("/threads", body.formatted("a", "1", hi)).is(201);
+    assertThat(again.header("Location")).isEqualTo(thread);
+    assertThat(again.body().at("/tags/0").asText()).isEqualTo("b");
+  }
+
   // --- once ------------------------------------------------------------------------------------
 
   @Test
