@@ -159,6 +159,34 @@ class ThreadHostTest {
   }
 
   @Test
+  void aKeyIsLookedForAmongTheThreadsOfAllOtherAgentsAtOnce() throws Exception {
+    CountDownLatch asked = new CountDownLatch(3);
+    CompletableFuture<Void> all = new CompletableFuture<>();
+    Store store =
+        AlteredStore.of(
+            Store.memory(),
+            request -> {
+              if (!request.is("get") || !String.valueOf(request.argument(0)).contains("other")) {
+                return request.ask();
+              }
+              CompletionStage<?> found = (CompletionStage<?>) request.ask();
+              asked.countDown();
+              if (asked.getCount() == 0) {
+                all.complete(null);
+              }
+              CompletionStage<?> answer = all.thenCompose(now -> found);
+              return answer;
+            });
+    Prompt prompt = Prompt.of("p", ScriptedModels.saying("Heard."));
+    HostBuilder builder = Fermata.host().store(store).agent(Agent.aiHuman("one", prompt));
+    List.of("other1", "other2", "other3")
+        .forEach(name -> builder.agent(Agent.aiHuman(name, prompt)));
+    try (Fermata host = builder.start()) {
+      assertThat(outcome(host.threads().create(keyed("one", "k")))).isEqualTo("created");
+    }
+  }
+
+  @Test
   void aMessageIsAnsweredAndBothSurviveARestart() throws Exception {
     Agent agent =
         Agent.aiHuman("echo", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));

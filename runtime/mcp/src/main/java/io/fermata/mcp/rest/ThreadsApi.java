@@ -164,11 +164,6 @@ public final class ThreadsApi extends JsonApi {
             (view, thrown) -> {
               if (view == null) {
                 throw unknownAgent(Objects.requireNonNull(thrown));
-              } else if (!view.origin().equals(agent)) {
-                throw HttpError.of(
-                    HostError.KEY_USED.wireName(),
-                    "The Idempotency-Key named a thread of the agent %s; choose another"
-                        .formatted(view.origin()));
               }
               return created(permitted(view, request.caller()));
             });

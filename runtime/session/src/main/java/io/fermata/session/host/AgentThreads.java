@@ -34,10 +34,10 @@ import io.fermata.session.thread.ThreadFeed;
 import io.fermata.session.thread.ThreadViews;
 import java.time.Duration;
 import java.time.InstantSource;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -161,9 +161,7 @@ public final class AgentThreads implements Threads {
     return view(
         inTurn(
             wanted.principal() + "\n" + name,
-            () ->
-                keyIsFree(wanted, List.copyOf(agents.all()).iterator())
-                    .thenCompose(free -> create(key, wanted, null))));
+            () -> keyIsFree(wanted, name).thenCompose(free -> create(key, wanted, null))));
   }
 
   /** Creates once the creation before it under the same key has ended. */
@@ -182,24 +180,27 @@ public final class AgentThreads implements Threads {
   }
 
   /** A thread's id names its agent, so that a key of another agent's thread is looked for there. */
-  private CompletionStage<Void> keyIsFree(NewThread wanted, Iterator<Agent> others) {
-    String name = wanted.key();
-    while (name != null && others.hasNext()) {
-      String other = others.next().name();
-      if (!other.equals(wanted.agent())) {
-        ThreadKey taken = ThreadKey.named(other, wanted.principal(), name, store.serverKey());
-        return StoreErrors.translated(store.directory().get(taken.entityId()))
-            .thenCompose(
-                entry ->
-                    entry.isPresent()
-                        ? failed(
-                            HostError.KEY_USED,
-                            "The key %s was used to create a thread of the agent %s, %s; nothing was created. Create this one with a new key"
-                                .formatted(name, other, taken.threadId()))
-                        : keyIsFree(wanted, others));
-      }
+  private CompletionStage<Void> keyIsFree(NewThread wanted, String name) {
+    List<CompletableFuture<Boolean>> others =
+        agents.all().stream()
+            .map(Agent::name)
+            .filter(other -> !other.equals(wanted.agent()))
+            .map(other -> ThreadKey.named(other, wanted.principal(), name, store.serverKey()))
+            .map(other -> StoreErrors.translated(store.directory().get(other.entityId())))
+            .map(entry -> entry.thenApply(Optional::isPresent).toCompletableFuture())
+            .toList();
+    return CompletableFuture.allOf(others.toArray(CompletableFuture<?>[]::new))
+        .thenAccept(all -> requireFree(name, others.stream().anyMatch(CompletableFuture::join)));
+  }
+
+  /** Which agent's thread it is, the caller may not be permitted to know. */
+  private static void requireFree(String name, boolean taken) {
+    if (taken) {
+      throw new ThreadException(
+          HostError.KEY_USED,
+          "The key %s was used to create a thread of another agent; nothing was created. Create this one with a new key"
+              .formatted(name));
     }
-    return CompletableFuture.completedFuture(null);
   }
 
   CompletionStage<ThreadReply> create(
