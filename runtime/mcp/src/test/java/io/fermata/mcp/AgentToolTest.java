@@ -146,9 +146,15 @@ class AgentToolTest {
       assertThat(waiting.path("status").asText()).isEqualTo("working");
       assertThat(waiting.path("messages")).as("it has no answer yet").isEmpty();
 
-      JsonNode stopped = call(alice, "\"action\":\"stop\"," + thread(working), "");
+      String id = "\"fermata/callId\":\"s-1\"";
+      JsonNode stopped = call(alice, "\"action\":\"stop\"," + thread(working), id);
       assertThat(stopped.path("status").asText()).isEqualTo("rest");
       assertThat(stopped.path("code").asText()).isEqualTo("aborted_by_user");
+
+      call(alice, "\"action\":\"send\",\"message\":\"work\"," + thread(working), "");
+      JsonNode again = call(alice, "\"action\":\"stop\"," + thread(working), id);
+      assertThat(again.path("status").asText()).as("of the next turn").isEqualTo("working");
+      call(alice, "\"action\":\"stop\"," + thread(working), "");
     }
   }
 

@@ -371,6 +371,7 @@ public final class ThreadsApi extends JsonApi {
   }
 
   private CompletionStage<Response> change(ApiRequest request, String id) {
+    request.requireNoKey("read the thread");
     Bodies.ThreadChange body = request.body(Bodies.ThreadChange.class);
     Map<String, String> wrong = new LinkedHashMap<>();
     Map<String, String> env = env(body.env(), true, wrong);
@@ -589,7 +590,7 @@ public final class ThreadsApi extends JsonApi {
 
   private CompletionStage<Response> stop(ApiRequest request, String id) {
     request.optionalBody(Bodies.Empty.class);
-    return changed(request, threads.stop(request.principal(), id));
+    return changed(request, threads.stop(request.principal(), id, request.key()));
   }
 
   private CompletionStage<Response> proceed(ApiRequest request, String id) {

@@ -633,6 +633,34 @@ class ThreadsOverHttpTest {
     assertThat(again.path("messageId")).isEqualTo(first.path("messageId"));
   }
 
+  @Test
+  void aStopThatIsRepeatedDoesNotStopTheNextTurn() {
+    String thread = alice.thread();
+    for (String key : List.of("working", "resting")) {
+      Desk.Client keyed = desk.alice().with("Idempotency-Key", key);
+      if (key.equals("working")) {
+        alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
+      }
+      keyed.post(thread + "/stop", null).is(200);
+      alice.post(thread + "/messages", "{\"content\":\"work\"}").is(202);
+
+      JsonNode again = keyed.post(thread + "/stop", null).is(200).body();
+
+      assertThat(again.path("status").asText()).as(key).isEqualTo("working");
+      JsonNode other = alice.post(thread + "/stop", null).is(200).body();
+      assertThat(other.path("code").asText()).as(key).isEqualTo("aborted_by_user");
+    }
+    assertThat(
+            desk.alice()
+                .with("Idempotency-Key", "k")
+                .send("PATCH", thread, "{\"tags\":[]}")
+                .is(400)
+                .body()
+                .at("/error/fields/0/field")
+                .asText())
+        .isEqualTo("Idempotency-Key");
+  }
+
   private static String message(String data, String type, String order) {
     return """
         {"content":"hi","metadata":{"order":%s},

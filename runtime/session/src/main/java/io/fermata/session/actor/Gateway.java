@@ -325,6 +325,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   public CompletionStage<ThreadReply> call(
       ThreadKey key,
       Entry.Origin origin,
+      @Nullable String callId,
       boolean fresh,
       Request request,
       Duration timeout,
@@ -335,7 +336,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     }
     Pending waiting = new Pending(entityId, progress -> {}, deadline(timeout));
     ReplyMode mode = request.immediate() ? ReplyMode.LEAVES : ReplyMode.WAITS;
-    return dispatch(waiting, origin, null, fresh, request, mode, trace)
+    return dispatch(waiting, origin, callId, fresh, request, mode, trace)
         .thenApply(reply -> (ThreadReply) reply);
   }
 

@@ -442,7 +442,17 @@ public interface Threads {
   CompletionStage<View> settled(String principal, String threadId, Duration timeout);
 
   /** Stops the current turn; running effects are cancelled. */
-  CompletionStage<View> stop(String principal, String threadId);
+  default CompletionStage<View> stop(String principal, String threadId) {
+    return stop(principal, threadId, null);
+  }
+
+  /**
+   * As {@link #stop(String, String)}.
+   *
+   * @param key makes the request idempotent: a repeated one does not stop the next turn; null for
+   *     none
+   */
+  CompletionStage<View> stop(String principal, String threadId, @Nullable String key);
 
   /** Continues a resting thread, with a side, or with the one whose turn it is. */
   CompletionStage<View> proceed(String principal, String threadId, @Nullable Side side);

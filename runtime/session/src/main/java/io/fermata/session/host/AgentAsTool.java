@@ -244,7 +244,7 @@ public final class AgentAsTool {
   private CompletionStage<ToolReply> stop(ToolCall call, Threads within) {
     String id = text(call.arguments(), "threadId");
     return own(call, id)
-        .thenCompose(view -> within.stop(call.principal(), id))
+        .thenCompose(view -> within.stop(call.principal(), id, callId(call)))
         .thenCompose(view -> fetchReply(call, view, null));
   }
 

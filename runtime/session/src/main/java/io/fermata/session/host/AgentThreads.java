@@ -21,6 +21,7 @@ import io.fermata.session.admin.RunJson;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.Request;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.StoreErrors;
@@ -316,8 +317,18 @@ public final class AgentThreads implements Threads {
   }
 
   @Override
-  public CompletionStage<View> stop(String principal, String threadId) {
-    return apply(principal, threadId, new ThreadInput.Stop(clock.millis()));
+  public CompletionStage<View> stop(String principal, String threadId, @Nullable String key) {
+    if (key != null && key.length() > Bounds.KEY) {
+      return failed(HostError.INVALID_KEY, HostError.INVALID_KEY.cause());
+    }
+    String callId = key == null ? null : CallLog.unrepliedId("stop " + key);
+    Request stop = new Request.OfThread(new ThreadInput.Stop(clock.millis()));
+    return view(
+        keyed(
+            threadId,
+            thread ->
+                unlessClosed(
+                    principal, () -> ask(thread, principal, callId, false, stop, TIMEOUT))));
   }
 
   @Override
@@ -382,7 +393,7 @@ public final class AgentThreads implements Threads {
   /** A closing host refuses calls from outside; the state of a thread can still be read. */
   CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
     return unlessClosed(
-        principal, () -> ask(key, principal, false, new Request.OfThread(input), TIMEOUT));
+        principal, () -> ask(key, principal, null, false, new Request.OfThread(input), TIMEOUT));
   }
 
   /** As {@link #send}, to a thread that may no longer exist. */
@@ -452,7 +463,7 @@ public final class AgentThreads implements Threads {
 
   /** Begins a thread whose key was just generated at random. */
   private CompletionStage<ThreadReply> begin(ThreadKey key, String principal, Request request) {
-    return unlessClosed(principal, () -> ask(key, principal, true, request, TIMEOUT));
+    return unlessClosed(principal, () -> ask(key, principal, null, true, request, TIMEOUT));
   }
 
   private CompletionStage<ThreadReply> unlessClosed(
@@ -504,16 +515,22 @@ public final class AgentThreads implements Threads {
             ask(
                 key,
                 principal,
+                null,
                 false,
                 new Request.View(settling != null),
                 settling == null ? TIMEOUT : settling));
   }
 
   private CompletionStage<ThreadReply> ask(
-      ThreadKey key, @Nullable String principal, boolean fresh, Request request, Duration timeout) {
+      ThreadKey key,
+      @Nullable String principal,
+      @Nullable String callId,
+      boolean fresh,
+      Request request,
+      Duration timeout) {
     Entry.Origin origin = principal == null ? Entry.Origin.HOST : Entry.Origin.caller(principal);
     return gateway
-        .call(key, origin, fresh, request, timeout, trace)
+        .call(key, origin, callId, fresh, request, timeout, trace)
         .thenApply(AgentThreads::checked);
   }
 

@@ -221,7 +221,7 @@ public record CallLog(
     return callId != null && !callId.startsWith(GIVEN);
   }
 
-  /** The id of a call of a thread, under a name that a host gave it. */
+  /** The id of a call of a thread, under the name that its client or a host gave it. */
   public static String unrepliedId(String name) {
     return UNREPLIED + name;
   }

@@ -103,8 +103,9 @@ public final class ThreadPort
     } else if (call.request() instanceof Request.View view) {
       return state.exists() ? viewed(at, view) : refused(at, ThreadReply.UNKNOWN);
     }
-    // Another host has sent it again.
-    return at.state().calls().isPast(call.callId()) ? reply(state, at.seq(), false) : null;
+    // Its client, or another host, has sent it again.
+    boolean past = state.exists() && at.state().calls().isPast(call.callId());
+    return past ? reply(state, at.seq(), false) : null;
   }
 
   private @Nullable ThreadReply viewed(Situation<ThreadState, ThreadEvent> at, Request.View view) {
@@ -269,7 +270,7 @@ public final class ThreadPort
   }
 
   private List<Entry<ThreadEvent>> entries(Situation<ThreadState, ThreadEvent> at) {
-    if (!at.hasEvents()) {
+    if (!at.hasEvents() && !isNamedStop(at)) {
       return List.of();
     }
     List<Entry<ThreadEvent>> entries = new ArrayList<>();
@@ -282,6 +283,15 @@ public final class ThreadPort
     }
     entries.add(entry(at.after(entries.size(), own)));
     return entries;
+  }
+
+  /** A stop that found nothing to stop is remembered, too: it may be repeated in the next turn. */
+  private static boolean isNamedStop(Situation<ThreadState, ThreadEvent> at) {
+    Waiting current = at.current();
+    return current != null
+        && current.call.callId() != null
+        && current.call.request() instanceof Request.OfThread request
+        && request.input() instanceof ThreadInput.Stop;
   }
 
   private Entry<ThreadEvent> entry(Situation<ThreadState, ThreadEvent> at) {
