@@ -93,6 +93,10 @@ public final class HostBuilder {
    * Accepts the session handles of another store as well, so that clients can continue runs that
    * were imported from it.
    *
+   * <p>Only handles are recognised. A key or a call id that named a thread or a session of the
+   * other store, and a session of a transport, begin another one here: continue with the thread's
+   * id or the session's handle.
+   *
    * @param serverKey the {@link OpenStore#serverKey} of that store; keep it secret, as it can sign
    *     handles
    */
