@@ -23,6 +23,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.Handoff;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.Tool;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
@@ -658,6 +659,55 @@ class OAuthTest {
       assertThat(reply.path("messages")).isEmpty();
       String status = "\"action\":\"status\",\"threadId\":" + reply.path("threadId");
       assertThat(tool(guarded, less, "open", status).status()).isEqualTo(403);
+      assertThat(tool(guarded, issuer.token("ann", "special"), "open", status).result().toString())
+          .contains("Hello.");
+    }
+  }
+
+  @Test
+  void whoMayNotUseTheAgentThatAnAnswerHandsOverToGetsNothingOfIt() throws Exception {
+    ToolExecutionRequest over =
+        ToolExecutionRequest.builder().id("c1").name("closed").arguments("{}").build();
+    ToolExecutionRequest refund =
+        ToolExecutionRequest.builder().id("c2").name("refund").arguments("{}").build();
+    Model hands = ScriptedModels.answering(messages -> AiMessage.from(List.of(over, refund)));
+    Tool refunds = Tool.of("refund", "Refunds", (flow, args) -> "done").approval("Refund?");
+    try (Fermata agents =
+            Fermata.host()
+                .store(Store.memory())
+                .agent(agent("open", hands, Handoff.to("closed", "Goes on"), refunds))
+                .agent(agent("closed", ScriptedModels.saying("Hello.")))
+                .start();
+        McpServer guarded =
+            McpServer.serving(agents)
+                .port(0)
+                .oauth(issuer.oauth().scopesOf("closed", "special"))
+                .modelsMayApprove()
+                .start()) {
+      String less = issuer.token("ann");
+      Wired.Said asked = tool(guarded, less, "open", "\"action\":\"send\",\"message\":\"over\"");
+      JsonNode asking = asked.result().path("structuredContent");
+      assertThat(asking.path("status").asText()).isEqualTo("asking");
+      Wired client = new Wired(guarded).with("Authorization", "Bearer " + less);
+      JsonNode message =
+          Wired.JSON.readTree(
+              client.modernMessage(
+                  "tools/call",
+                  "open",
+                  "\"name\":\"open\",\"arguments\":{\"action\":\"answer\",\"approved\":false,"
+                      + "\"threadId\":%s,\"call\":%s}"
+                          .formatted(asking.path("threadId"), asking.at("/questions/0/call")),
+                  "{}"));
+      message.withObject("/params/_meta").put("progressToken", "t");
+
+      Events events = client.listen(message.toString()).join();
+      List<JsonNode> said = events.streamed() ? events.rest() : List.of(events.plain());
+
+      assertThat(Events.said(Events.beforeTheResponse(said))).isEmpty();
+      JsonNode reply = said.get(said.size() - 1).at("/result/structuredContent");
+      assertThat(reply.path("status").asText()).isEqualTo("working");
+      assertThat(reply.path("messages")).isEmpty();
+      String status = "\"action\":\"status\",\"threadId\":" + reply.path("threadId");
       assertThat(tool(guarded, issuer.token("ann", "special"), "open", status).result().toString())
           .contains("Hello.");
     }

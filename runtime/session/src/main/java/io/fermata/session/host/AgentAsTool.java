@@ -501,7 +501,7 @@ public final class AgentAsTool {
   /** Relays progress of the thread during the call, if its client requested progress. */
   private CompletionStage<AgentProgress> relay(
       ToolCall call, Threads.View view, Consumer<ToolProgress> progress) {
-    AgentProgress relay = new AgentProgress(agent.name(), call.mayReach(), progress);
+    AgentProgress relay = new AgentProgress(agent.name(), view.agent(), call.mayReach(), progress);
     if (!call.meta().hasNonNull("progressToken")) {
       return CompletableFuture.completedFuture(relay);
     }

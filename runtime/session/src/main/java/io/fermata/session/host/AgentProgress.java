@@ -55,10 +55,16 @@ final class AgentProgress implements Threads.Listener {
     }
   }
 
-  AgentProgress(String agent, Predicate<String> mayReach, Consumer<ToolProgress> progress) {
+  /**
+   * @param agent the one whose tool is called
+   * @param acting the one that acts before the first event, which may be another one already
+   */
+  AgentProgress(
+      String agent, String acting, Predicate<String> mayReach, Consumer<ToolProgress> progress) {
     this.agent = agent;
     this.mayReach = mayReach;
     this.progress = progress;
+    this.silent = !mayReach.test(acting);
   }
 
   /** Requests everything: text that is streamed while an event is not requested yet is lost. */

@@ -108,7 +108,8 @@ class AgentProgressTest {
 
   // --- what happens to a step ------------------------------------------------------------------
 
-  private final AgentProgress progress = new AgentProgress("desk", agent -> true, received::add);
+  private final AgentProgress progress =
+      new AgentProgress("desk", "desk", agent -> true, received::add);
   private long entry;
 
   private void begins(String messageId) {
