@@ -7,13 +7,16 @@ import static io.fermata.session.TestHost.field;
 import static io.fermata.session.TestHost.got;
 import static io.fermata.session.TestHost.status;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.action.EffectOptions;
 import io.fermata.flow.action.StepException;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.route.Reducer;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
@@ -272,6 +275,93 @@ class BranchesTest {
       searched.countDown();
       assertThat(got(driving).structured().at("/result/hotel").asText()).isEqualTo("Ritz");
     }
+  }
+
+  private List<JournalEntry<Event>> entries(TestHost host, String runId) {
+    return host.fermata()
+        .journals()
+        .run("trip", runId)
+        .readWithSecrets()
+        .toCompletableFuture()
+        .join()
+        .entries();
+  }
+
+  @Test
+  void whatACallDoesAfterASignalWasTakenIsJournaledAsCausedByTheCall() throws Exception {
+    CountDownLatch searched = new CountDownLatch(1);
+    List<String> runs = new CopyOnWriteArrayList<>();
+    Flow<Trip> flow =
+        trip()
+            .act("search", run -> searched.await())
+            .act("begin", run -> runs.add(run.id()))
+            .waitFor("await_hotel", "booked", "hotel")
+            .fork("plan", f -> f.branch("search").branch("begin").join("book"))
+            .edge("search", "book")
+            .edge("begin", "await_hotel")
+            .edge("await_hotel", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      CompletableFuture<ToolReply> driving = host.client().startLater();
+      TestHost.eventually(() -> runs.size() == 1);
+      got(
+          host.fermata()
+              .signal("trip", runs.get(0), "booked", "Ritz", "one")
+              .toCompletableFuture());
+      searched.countDown();
+      assertThat(status(got(driving))).isEqualTo("complete");
+
+      List<JournalEntry<Event>> entries = entries(host, runs.get(0));
+      assertThat(entries).extracting(JournalEntry::by).containsOnlyOnce("signal");
+      assertThat(entries.get(entries.size() - 1))
+          .extracting(JournalEntry::by, JournalEntry::principal)
+          .containsExactly("caller", "local");
+    }
+  }
+
+  @Test
+  void aDeadlineOfOneBranchIsJournaledAsItsOwnCauseWhileACallDrivesAnother() throws Exception {
+    CountDownLatch late = new CountDownLatch(1);
+    List<String> runs = new CopyOnWriteArrayList<>();
+    Flow<Trip> flow =
+        trip()
+            .ask("ask_flight", q -> q.question("flight", "Which flight?"))
+            .ask("ask_hotel", q -> q.question("hotel", "Which hotel?"))
+            .act(
+                "hold",
+                run -> {
+                  runs.add(run.id());
+                  late.await();
+                },
+                EffectOptions::idempotent)
+            .act("stay", run -> late.countDown(), EffectOptions::idempotent)
+            .fork("plan", f -> f.branch("ask_flight").branch("ask_hotel").join("book"))
+            .deadline("ask_flight", Duration.ofSeconds(2), "stay")
+            .edge("ask_flight", "book")
+            .edge("stay", "book")
+            .edge("ask_hotel", "hold")
+            .edge("hold", "book")
+            .compile();
+    try (TestHost host = new TestHost(store(), flow)) {
+      TestHost.Client client = host.client();
+      client.start();
+      assertThat(status(client.proceed("hotel", "Ritz"))).isEqualTo("complete");
+
+      List<JournalEntry<Event>> entries = entries(host, runs.get(0));
+      assertThat(entries)
+          .filteredOn(entry -> moves(entry, "stay"))
+          .extracting(JournalEntry::by, JournalEntry::principal)
+          .containsExactly(tuple("timer", null));
+      assertThat(entries)
+          .filteredOn(entry -> moves(entry, "hold"))
+          .extracting(JournalEntry::by, JournalEntry::principal)
+          .containsExactly(tuple("caller", "local"));
+    }
+  }
+
+  private static boolean moves(JournalEntry<Event> entry, String to) {
+    return entry.events().stream()
+        .anyMatch(event -> event instanceof Event.Moved moved && moved.to().node().equals(to));
   }
 
   @Test

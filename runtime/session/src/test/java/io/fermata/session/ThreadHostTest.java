@@ -31,6 +31,7 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.WidgetOptions;
 import io.fermata.flow.action.Run;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.Replay;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.Erasure;
@@ -228,6 +229,33 @@ class ThreadHostTest {
     }
     try (Fermata host = host(agent)) {
       assertThat(now(host.threads().post("ann", id, sent)).repeated()).isTrue();
+    }
+  }
+
+  @Test
+  void whatOnlyWaitsForAThreadCausesNothingThatItDoesMeanwhile() throws Exception {
+    CompletableFuture<Void> thought = new CompletableFuture<>();
+    Model model =
+        ScriptedModels.answering(
+            messages -> {
+              thought.join();
+              return echo(messages);
+            });
+    try (Fermata host = host(Agent.aiHuman("echo", Prompt.of("p", model)))) {
+      Threads threads = host.threads();
+      String id = now(threads.create(thread("echo"))).threadId();
+      now(threads.post("ann", id, says("hello")));
+      CompletionStage<Threads.View> waits = threads.settled("ann", id, TIMEOUT);
+      // The thread takes calls in turn, so it has the one that waits.
+      now(threads.get("ann", id));
+      thought.complete(null);
+      assertThat(now(waits).status()).isEqualTo(Threads.Status.RESTING);
+
+      assertThat(now(host.journals().thread(id).readWithSecrets()).entries())
+          .filteredOn(
+              entry -> entry.events().stream().anyMatch(ThreadEvent.StepEnded.class::isInstance))
+          .extracting(JournalEntry::by, JournalEntry::principal)
+          .containsExactly(tuple("effect", null));
     }
   }
 

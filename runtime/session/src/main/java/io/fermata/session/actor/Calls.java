@@ -36,6 +36,12 @@ public final class Calls {
     /** The calls whose work this one ends. */
     final List<Call> displaced = new ArrayList<>();
 
+    /** Its turn has come. One that has not only waits for what others have caused. */
+    boolean taken;
+
+    /** The timers that were set while it was driven, and have not fired. */
+    final List<String> timers = new ArrayList<>();
+
     /** It is replied to as soon as it is journaled, even if the run still works. */
     boolean hasty;
 

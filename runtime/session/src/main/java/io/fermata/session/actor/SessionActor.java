@@ -310,7 +310,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (command instanceof SessionCommand.EffectStarted started) {
       effects.started(started.key());
     } else if (command instanceof SessionCommand.TimerFired fired) {
-      return loop.timerFired(state, fired);
+      return loop.isForeign(fired) && !loop.isJournaled()
+          ? journalFirst(state, fired)
+          : loop.timerFired(state, fired);
     } else if (command instanceof SessionCommand.EffectTimedOut late) {
       return loop.effectTimedOut(state, late.key());
     } else if (command instanceof SessionCommand.Next) {
@@ -389,7 +391,9 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     return (calls.none() || calls.current() != null) && !loop.resumes();
   }
 
-  /** What others have caused so far is journaled, as caused by them, before a call is handled. */
+  /**
+   * What others have caused so far is journaled, as caused by them, before a command is handled.
+   */
   private EffectBuilder<Entry<E>, SessionState<S>> journalFirst(
       SessionState<S> state, SessionCommand next) {
     return loop.write(

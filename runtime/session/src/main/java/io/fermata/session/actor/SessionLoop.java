@@ -155,8 +155,22 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   void take(Waiting waiting) {
     calls.drive(waiting);
-    cause = waiting.call.trace();
-    origin = waiting.call.origin();
+    waiting.taken = true;
+    causedBy(Entry.Origin.HOST);
+  }
+
+  /** What happens next is caused by the call that is being driven, or by others if none is. */
+  private void causedBy(Entry.Origin others) {
+    Waiting current = calls.current();
+    if (unjournaled.isEmpty()) {
+      origin = originOr(others);
+      cause = current != null && current.taken ? current.call.trace() : cause;
+    }
+  }
+
+  private Entry.Origin originOr(Entry.Origin others) {
+    Waiting current = calls.current();
+    return current != null && current.taken ? current.call.origin() : others;
   }
 
   EffectBuilder<Entry<E>, SessionState<S>> admitted(
@@ -219,6 +233,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   /** The work continues, and nobody waits for its outcome. */
   void unattended(SessionState<S> state) {
+    causedBy(Entry.Origin.HOST);
     I input = port.unattended(situation(state));
     if (input != null
         && program().accept(ahead, input) instanceof Program.Accepted<S, E> accepted) {
@@ -259,7 +274,11 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
     boolean attended = working || current != null;
     boolean runsAhead =
-        attended && !resultsUnjournaled && !hasPassed(state.wake()) && canRunAhead(fresh);
+        attended
+            && !resultsUnjournaled
+            && !hasPassed(state.wake())
+            && origin.equals(originOr(origin))
+            && canRunAhead(fresh);
     Written<E> written =
         unjournaled.isEmpty() || runsAhead
             ? new Written<>(List.of(), null)
@@ -296,7 +315,11 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private void start(SessionState<S> state, List<F> fresh) {
     if (!fresh.isEmpty()) {
       Effects.Performer<F, R> performer = port.performer(program(), situation(state), cause);
+      Waiting current = calls.current();
       for (F effect : fresh) {
+        if (effect.timer() && current != null) {
+          current.timers.add(effect.key());
+        }
         effects.start(effect, performer, port.onlyWaits(effect), host.now());
       }
     }
@@ -325,7 +348,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
       sessionEnded(port.failure(effect, result) != null);
       return journal.none();
     }
-    ifNoCall(Entry.Origin.EFFECT);
+    causedBy(Entry.Origin.EFFECT);
     return accept(state, program().completed(effect, result, host.now()));
   }
 
@@ -343,12 +366,6 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     }
   }
 
-  private void ifNoCall(Entry.Origin by) {
-    if (calls.current() == null && unjournaled.isEmpty()) {
-      origin = by;
-    }
-  }
-
   EffectBuilder<Entry<E>, SessionState<S>> effectTimedOut(SessionState<S> state, String key) {
     F effect = effects.expire(key);
     if (effect == null) {
@@ -359,13 +376,27 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return completed(state, effect, late);
   }
 
+  /** Whether a timer fires that is none of the call that is being driven. */
+  boolean isForeign(SessionCommand.TimerFired fired) {
+    Waiting current = calls.current();
+    return current != null && current.taken && !current.timers.contains(fired.key());
+  }
+
   EffectBuilder<Entry<E>, SessionState<S>> timerFired(
       SessionState<S> state, SessionCommand.TimerFired fired) {
     F timer = effects.due(fired.key(), fired.arrived(), host.now());
     if (timer == null) {
       return journal.none();
     }
-    ifNoCall(Entry.Origin.TIMER);
+    Waiting current = calls.current();
+    if (isForeign(fired)) {
+      origin = Entry.Origin.TIMER;
+    } else {
+      causedBy(Entry.Origin.TIMER);
+    }
+    if (current != null) {
+      current.timers.remove(fired.key());
+    }
     return accept(state, program().due(timer, host.now()));
   }
 

@@ -36,7 +36,8 @@ public interface Runs {
    * @param entry its number, at which the run can be forked
    * @param at when it was written, in milliseconds of the epoch
    * @param by what caused it: {@code caller}, {@code signal}, {@code effect}, {@code timer} or
-   *     {@code host}
+   *     {@code host}; what a call leads to while it is open is its caller's, but for timers that
+   *     were set before
    * @param principal the caller; null for other causes
    * @param account what happened, one sentence after another
    */
