@@ -28,6 +28,7 @@ import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
+import io.fermata.session.admin.Runs;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import java.nio.charset.StandardCharsets;
@@ -218,6 +219,25 @@ class ForkTest {
       assertThat(journal.narrative(trip())).contains("This is a fork of run " + source);
       Replay.of(trip(), journal).requireSame();
       assertThat(observed).contains(fork.runId());
+    }
+  }
+
+  @Test
+  void whoForksARunIsNamedAsTheCauseOfItsFirstEntryAndTheOwnerOfTheSourceOwnsIt() {
+    try (Fermata host = host(trip())) {
+      String source = travelled(host);
+      ForkOptions options = ForkOptions.live().by("ops").answer("city", "Rome");
+
+      Fork fork = now(host.fork("trip", source, asks(host, source, "city"), options));
+      call(host, "trip", fork.sessionId(), "continue", "sure", true);
+
+      assertThat(now(host.runs().entries("trip", fork.runId(), 0, 100)))
+          .filteredOn(entry -> entry.by().equals("caller"))
+          .extracting(Runs.Entry::principal)
+          .startsWith("ops")
+          .endsWith("ann");
+      assertThat(now(host.fork("trip", fork.runId(), 1, ForkOptions.live())).principal())
+          .isEqualTo("ann");
     }
   }
 

@@ -79,7 +79,7 @@ final class RecordedSession {
 
   private Entry.Origin origin(JournalEntry<Event> entry, @Nullable String session) {
     if (session != null) {
-      return new Entry.Origin(Entry.By.CALLER, principal, session);
+      return Entry.Origin.starting(principal, session);
     }
     return Entry.of(entry).origin();
   }

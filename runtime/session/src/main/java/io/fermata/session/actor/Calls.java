@@ -3,6 +3,7 @@ package io.fermata.session.actor;
 import io.fermata.session.actor.SessionCommand.Call;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.journal.CallLog;
+import io.fermata.session.journal.Entry;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -125,7 +126,10 @@ public final class Calls {
     /** Whether a caller waits who will call again where a run stops; a schedule does not. */
     public boolean callsAgain() {
       return any(
-          c -> c.origin().session() != null && !Schedule.PRINCIPAL.equals(c.origin().principal()));
+          c -> {
+            Entry.Owner owner = c.origin().owner();
+            return owner != null && !owner.principal().equals(Schedule.PRINCIPAL);
+          });
     }
 
     private boolean any(Predicate<Call> property) {

@@ -256,9 +256,15 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return key;
   }
 
-  /** Begins a fork in a new session, whose owner is that of its source. */
-  public CompletionStage<ToolReply> fork(SessionKey key, Request.OfRun request) {
-    return toRun(key.entityId(), origin(key), null, true, request, ReplyMode.WAITS);
+  /**
+   * Begins a fork in a new session, whose owner is that of its source.
+   *
+   * @param by who forks
+   */
+  public CompletionStage<ToolReply> fork(SessionKey key, String by, Request.OfRun request) {
+    Entry.Owner owner = new Entry.Owner(key.principal(), key.session());
+    Entry.Origin origin = Entry.Origin.startingFor(owner, by);
+    return toRun(key.entityId(), origin, null, true, request, ReplyMode.WAITS);
   }
 
   private CompletionStage<ToolReply> toRun(
@@ -284,7 +290,7 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   }
 
   private static Entry.Origin origin(SessionKey key) {
-    return new Entry.Origin(Entry.By.CALLER, key.principal(), key.session());
+    return Entry.Origin.starting(key.principal(), key.session());
   }
 
   private CompletionStage<ToolReply> refused(ToolCall call, Outcome.Failure failure) {

@@ -29,6 +29,7 @@ import io.fermata.session.key.ThreadKey;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -141,16 +142,16 @@ public record RunForks(
     SessionKey key =
         gateway.keyOfFork(() -> new SessionKey(owner, flow, handles.mint()), SessionKey::entityId);
     String forkId = SessionKey.newRunId(key.entityId(), 0);
-    ForkOptions named = options.by() == null ? options.by(owner) : options;
+    String by = Objects.requireNonNullElse(options.by(), owner);
     List<Event> events;
     try {
-      events = journal.fork(entry, forkId, named, clock.millis());
+      events = journal.fork(entry, forkId, options.by(by), clock.millis());
     } catch (ForkException e) {
       return CompletableFuture.failedFuture(e);
     }
     Request.Fork fork = new Request.Fork(events, options.version());
     return gateway
-        .fork(key, Request.OfRun.fork(fork, options.answers()))
+        .fork(key, by, Request.OfRun.fork(fork, options.answers()))
         .thenApplyAsync(
             reply -> {
               if (isRefused(reply)) {

@@ -50,25 +50,39 @@ public record Entry<E>(
    *
    * @param principal the caller; null for other causes
    * @param session the session's name as its callers know it; only in the first entry of a run
+   * @param startedFor whose session it starts; null for the caller's own
    */
-  public record Origin(By by, @Nullable String principal, @Nullable String session) {
-    public static final Origin EFFECT = new Origin(By.EFFECT, null, null);
-    public static final Origin TIMER = new Origin(By.TIMER, null, null);
-    public static final Origin HOST = new Origin(By.HOST, null, null);
-    public static final Origin SIGNAL = new Origin(By.SIGNAL, null, null);
+  public record Origin(
+      By by, @Nullable String principal, @Nullable String session, @Nullable String startedFor) {
+    public static final Origin EFFECT = new Origin(By.EFFECT, null, null, null);
+    public static final Origin TIMER = new Origin(By.TIMER, null, null, null);
+    public static final Origin HOST = new Origin(By.HOST, null, null, null);
+    public static final Origin SIGNAL = new Origin(By.SIGNAL, null, null, null);
 
     public static Origin caller(String principal) {
-      return new Origin(By.CALLER, principal, null);
+      return new Origin(By.CALLER, principal, null, null);
+    }
+
+    /** A call that may start a session of its own caller. */
+    public static Origin starting(String principal, String session) {
+      return new Origin(By.CALLER, principal, session, null);
+    }
+
+    /** A call that starts a session of another one, who need not be its caller. */
+    public static Origin startingFor(Owner owner, String caller) {
+      String other = owner.principal().equals(caller) ? null : owner.principal();
+      return new Origin(By.CALLER, caller, owner.session(), other);
     }
 
     /** The owner of the session that it starts; null if it starts none. */
     public @Nullable Owner owner() {
-      return principal == null || session == null ? null : new Owner(principal, session);
+      String whose = startedFor == null ? principal : startedFor;
+      return whose == null || session == null ? null : new Owner(whose, session);
     }
 
     /** The same without the session's name. */
     public Origin withoutSession() {
-      return session == null ? this : new Origin(by, principal, null);
+      return session == null ? this : new Origin(by, principal, null, null);
     }
   }
 
@@ -111,7 +125,7 @@ public record Entry<E>(
   /** An entry of a journal that was read, as it is written again. */
   public static <E> Entry<E> of(JournalEntry<E> read) {
     By by = By.valueOf(read.by().toUpperCase(Locale.ROOT));
-    return of(read.seq(), read.at(), new Origin(by, read.principal(), null), read.events());
+    return of(read.seq(), read.at(), new Origin(by, read.principal(), null, null), read.events());
   }
 
   public Entry<E> belongingTo(List<String> calls, @Nullable RunReply theirReply) {

@@ -333,12 +333,11 @@ public final class RunPort
 
   /** Whether a client exceeds its quota of runs; schedules and threads have their own bounds. */
   private boolean beyondQuota(Call call) {
-    String principal = call.origin().principal();
-    return principal != null
-        && call.origin().session() != null
-        && !principal.equals(Schedule.PRINCIPAL)
-        && !principal.equals(SessionKey.TOOLS)
-        && host.listing().runs().full(principal);
+    Entry.Owner owner = call.origin().owner();
+    return owner != null
+        && !owner.principal().equals(Schedule.PRINCIPAL)
+        && !owner.principal().equals(SessionKey.TOOLS)
+        && host.listing().runs().full(owner.principal());
   }
 
   private Outcome.Failure tooManyRuns() {
@@ -726,9 +725,14 @@ public final class RunPort
 
   /** All runs of a session have the same principal. */
   private static String starter(Situation<RunState, Event> at) {
+    Entry.Owner owner = owner(at);
+    return owner == null ? "" : owner.principal();
+  }
+
+  /** That of the first call before it is journaled. */
+  private static Entry.@Nullable Owner owner(Situation<RunState, Event> at) {
     Entry.Owner owner = at.state().owner();
-    String principal = owner == null ? at.origin().principal() : owner.principal();
-    return principal == null ? "" : principal;
+    return owner == null ? at.origin().owner() : owner;
   }
 
   /** The caller of the flow, for a step. */
@@ -746,8 +750,9 @@ public final class RunPort
     if (!isTool) {
       return null;
     }
-    Entry.Owner owner = at.state().owner();
-    String named = owner == null ? at.origin().session() : owner.session();
-    return named == null || ThreadKey.caller(named) == null ? null : ToolUse.of(flow, named);
+    Entry.Owner owner = owner(at);
+    return owner == null || ThreadKey.caller(owner.session()) == null
+        ? null
+        : ToolUse.of(flow, owner.session());
   }
 }

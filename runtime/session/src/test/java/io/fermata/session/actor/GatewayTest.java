@@ -175,6 +175,7 @@ final class GatewayTest {
         gateway
             .fork(
                 new SessionKey("ann", "order", "s1"),
+                "ops",
                 Request.OfRun.fork(new Request.Fork(List.of(), null), Json.object()))
             .toCompletableFuture());
     assertThat(send("continue", Json.object())).isNotDone();

@@ -123,7 +123,7 @@ class RemoteCallTest {
     SessionCommand.Call call =
         new SessionCommand.Call(
             7,
-            new Entry.Origin(Entry.By.CALLER, "ann", "s"),
+            Entry.Origin.starting("ann", "s"),
             "id",
             true,
             request,

@@ -121,7 +121,7 @@ class ResendTest {
   }
 
   private static byte[] written(String session, boolean fresh, Request request) {
-    Entry.Origin origin = new Entry.Origin(Entry.By.CALLER, "ann", session);
+    Entry.Origin origin = Entry.Origin.starting("ann", session);
     return RemoteCall.of(
             new SessionCommand.Call(
                 7, origin, null, fresh, request, ReplyMode.WAITS, TraceContext.NONE, NOBODY),

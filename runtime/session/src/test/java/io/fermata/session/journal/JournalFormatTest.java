@@ -146,7 +146,7 @@ class JournalFormatTest {
 
   private static List<Entry<Event>> entries() {
     RunReply reply = new RunReply(Json.object(), Json.object().put("seq", 1), true);
-    Entry.Origin origin = new Entry.Origin(Entry.By.CALLER, "ann", "s");
+    Entry.Origin origin = Entry.Origin.starting("ann", "s");
     Entry<Event> step = Entry.of(1, 1, origin, events());
     Entry<Event> end = Entry.of(3, 3, Entry.Origin.EFFECT, List.of());
     return List.of(
