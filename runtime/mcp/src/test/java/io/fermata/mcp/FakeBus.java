@@ -18,7 +18,7 @@ import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
 /** The bus of some hosts in one process. */
-final class FakeBus {
+public final class FakeBus {
   private static final ObjectMapper CBOR = JournalSerializer.mapper();
 
   private final List<Consumer<JsonNode>> receivers = new CopyOnWriteArrayList<>();
@@ -41,7 +41,7 @@ final class FakeBus {
   final List<JsonNode> published = new CopyOnWriteArrayList<>();
 
   /** The bus as one more host sees it. */
-  HostBus join() {
+  public HostBus join() {
     return new HostBus() {
       @Override
       public void publish(JsonNode message) {

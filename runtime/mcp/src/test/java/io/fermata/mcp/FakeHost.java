@@ -64,7 +64,7 @@ public class FakeHost implements ToolHost {
   /** Whether it does not report its health. */
   public volatile boolean silent;
 
-  HostBus bus = new LocalBus();
+  public HostBus bus = new LocalBus();
 
   /** Its tasks; none at first. */
   public volatile Tasks tasks = Tasks.none();

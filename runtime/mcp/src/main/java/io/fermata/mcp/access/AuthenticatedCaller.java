@@ -22,6 +22,15 @@ public record AuthenticatedCaller(String principal, @Nullable Set<String> scopes
     return new AuthenticatedCaller(principal, null, FOREVER);
   }
 
+  /**
+   * One whose token was checked elsewhere, moments ago.
+   *
+   * @param scopes null for a caller that may do everything
+   */
+  public static AuthenticatedCaller checked(String principal, @Nullable Set<String> scopes) {
+    return new AuthenticatedCaller(principal, scopes, FOREVER);
+  }
+
   /** Completes a future when the token expires. */
   public void completeAtExpiry(CompletableFuture<Void> ended) {
     if (expiresAt != FOREVER) {

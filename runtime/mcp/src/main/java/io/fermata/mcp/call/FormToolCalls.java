@@ -166,7 +166,7 @@ public final class FormToolCalls {
     OutboundQueue queue = Objects.requireNonNull(request.progress());
     return CompletableFuture.completedFuture(Map.of(pause.key(), form))
         // A refusal at once counts as a form that is not filled in, as a later one does.
-        .thenCompose(asks -> questions.ask(asks, request.principal(), queue))
+        .thenCompose(asks -> questions.ask(asks, request.asker(), queue))
         .handle(
             (replies, failure) ->
                 failure == null

@@ -237,7 +237,7 @@ public final class HandlerRunner {
           "The handler of %s asked %s times in one call".formatted(round.name(), MAX_ROUNDS));
     }
     return questions
-        .ask(asks, request.principal(), queue)
+        .ask(asks, request.asker(), queue)
         .thenCompose(replied -> run(round.next(), call.next(replied)));
   }
 

@@ -31,6 +31,7 @@ import io.fermata.session.key.RootCauses;
 import io.fermata.session.observe.Telemetry;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
@@ -98,22 +99,26 @@ public final class ToolsCall implements RpcMethod {
     scopes.require(name, request.caller());
     ToolContract flow = flows.get(name);
     if (flow != null) {
-      if (name.equals(ToolContract.EXPLAIN_RUN)) {
-        // It reads a run of that flow, which takes what a call of the flow takes.
-        scopes.require(request.arguments().path("flow").asText(), request.caller());
-      }
-      return flow(flow, request);
+      return flow(flow, request.permittedBy(caller -> require(flow, request, caller)));
     }
     McpTool tool = changes.catalog().tool(name);
     if (tool != null) {
-      scopes.require(name, tool.scopes(), request.caller());
-      return plain(tool, request);
+      Set<String> needed = tool.scopes();
+      return plain(tool, request.permittedBy(caller -> scopes.require(name, needed, caller)));
     }
     DisplayTool display = displays.get(name);
     if (display != null) {
       return CompletableFuture.completedFuture(display(display, request));
     }
     throw unknown(name, request.caller());
+  }
+
+  private void require(ToolContract flow, McpRequest request, AuthenticatedCaller caller) {
+    scopes.require(flow.name(), caller);
+    if (flow.name().equals(ToolContract.EXPLAIN_RUN)) {
+      // It reads a run of that flow, which takes what a call of the flow takes.
+      scopes.require(request.arguments().path("flow").asText(), caller);
+    }
   }
 
   /** Suggests only tools that the caller may use. */

@@ -3,9 +3,11 @@ package io.fermata.mcp.legacy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.FairShares;
 import io.fermata.mcp.access.PrincipalCounts;
 import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.protocol.Client;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
@@ -33,7 +35,8 @@ public final class ClientRequests {
 
   private static final int REMEMBERED = 10_000;
 
-  private record Open(String key, McpAsk ask, String principal, CompletableFuture<JsonNode> reply) {
+  private record Open(
+      String key, McpAsk ask, Client.Asker asker, CompletableFuture<JsonNode> reply) {
     void completeWith(JsonNode result) {
       if (ask.fits(result)) {
         reply.complete(result);
@@ -68,25 +71,28 @@ public final class ClientRequests {
 
   /**
    * Asks all questions at once and yields the replies. Fails with a refusal if the client fails or
-   * does not reply in time.
+   * does not reply in time, which is over when its token expires.
    *
    * @throws RpcException if too many questions of the principal are open already
    */
   public CompletionStage<ObjectNode> ask(
-      Map<String, McpAsk> asks, String principal, OutboundQueue queue) {
-    if (!asked.tryEnter(principal, asks.size())) {
+      Map<String, McpAsk> asks, Client.Asker asker, OutboundQueue queue) {
+    if (!asked.tryEnter(asker.caller().principal(), asks.size())) {
       throw RpcException.tooManyQuestions();
     }
     Map<String, CompletableFuture<JsonNode>> replies = new LinkedHashMap<>();
     // The connection is silent until a person has answered.
     queue.keepAlive();
-    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, principal, queue)));
-    queue.onDisconnect(
-        () ->
-            replies.values().forEach(each -> each.completeExceptionally(RpcException.cancelled())));
+    asks.forEach((key, ask) -> replies.put(key, ask(key, ask, asker, queue)));
+    queue.onDisconnect(() -> fail(replies, RpcException.cancelled()));
+    CompletableFuture<Void> expired = new CompletableFuture<>();
+    asker.caller().completeAtExpiry(expired);
+    CompletionStage<Void> expiry = expired;
+    expiry.thenRun(() -> fail(replies, RpcException.clientFailed("its access token has expired")));
     return CompletableFuture.allOf(replies.values().toArray(CompletableFuture<?>[]::new))
         .handle(
             (done, failure) -> {
+              expired.cancel(false);
               if (failure != null) {
                 throw refused(failure);
               }
@@ -94,6 +100,10 @@ public final class ClientRequests {
               replies.forEach((key, reply) -> all.set(key, reply.join()));
               return all;
             });
+  }
+
+  private static void fail(Map<String, CompletableFuture<JsonNode>> replies, RpcException refusal) {
+    replies.values().forEach(each -> each.completeExceptionally(refusal));
   }
 
   private static RuntimeException refused(Throwable failure) {
@@ -104,16 +114,16 @@ public final class ClientRequests {
   }
 
   private CompletableFuture<JsonNode> ask(
-      String key, McpAsk ask, String principal, OutboundQueue queue) {
+      String key, McpAsk ask, Client.Asker asker, OutboundQueue queue) {
     String id = newId();
     CompletableFuture<JsonNode> reply = new CompletableFuture<>();
-    open.put(id, new Open(key, ask, principal, reply));
+    open.put(id, new Open(key, ask, asker, reply));
     queue.send(JsonRpcCodec.request(id, ask.method(), params(ask, id)));
     CompletionStage<JsonNode> replied = reply.orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS);
     replied.whenComplete(
         (done, failure) -> {
           open.remove(id);
-          asked.leave(principal, 1);
+          asked.leave(asker.caller().principal(), 1);
         });
     return reply;
   }
@@ -140,29 +150,34 @@ public final class ClientRequests {
    * Whether the response is to a request that is not open here, but may be on another host. This is
    * so once for each request, as nobody needs to pass a reply on twice.
    */
-  boolean isElsewhere(JsonNode response, String principal) {
+  boolean isElsewhere(JsonNode response, AuthenticatedCaller caller) {
     String id = response.path("id").asText();
     int dot = id.indexOf('.');
     return dot > 0
         && !open.containsKey(id)
         && signed(id.substring(0, dot)).equals(id)
-        && passed(principal, id);
+        && passed(caller, id);
   }
 
-  private synchronized boolean passed(String principal, String id) {
-    // A foreign principal, whose reply counts nowhere, must not keep that of the right one back.
-    String key = id + principal;
+  private synchronized boolean passed(AuthenticatedCaller caller, String id) {
+    // Who may not reply, whose reply counts nowhere, must not keep that of the right one back.
+    String key = id + caller.principal() + caller.scopes();
     boolean first = !passed.has(key);
-    passed.put(principal, key, true);
+    passed.put(caller.principal(), key, true);
     return first;
   }
 
-  /** Takes a response of a client. A response to no open request is ignored. */
-  void complete(JsonNode response, String principal) {
+  /**
+   * Takes a response of a client. A response to no open request is ignored.
+   *
+   * @throws RpcException if the caller may not make the request that asks
+   */
+  void complete(JsonNode response, AuthenticatedCaller caller) {
     Open asked = open.get(response.path("id").asText());
-    if (asked == null || !asked.principal().equals(principal)) {
+    if (asked == null || !asked.asker().caller().principal().equals(caller.principal())) {
       return;
     }
+    asked.asker().permission().accept(caller);
     JsonNode result = response.get("result");
     if (result != null) {
       asked.completeWith(result);

@@ -4,11 +4,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.protocol.McpRequest;
 import io.fermata.mcp.protocol.PeerServers;
 import io.fermata.mcp.rpc.RpcException;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class LegacyPeers {
   private static final String REPLIED = "client-replied";
+
+  /** Those of the token that came with a reply; without them, its caller may do everything. */
+  private static final String SCOPES = "scopes";
 
   /** A client has cancelled a request that another server has. */
   static final String CANCELLED = "request-cancelled";
@@ -49,7 +55,7 @@ final class LegacyPeers {
       CancellableRequests cancellable) {
     this.peers = peers;
     this.sessions = sessions;
-    on(REPLIED, (session, principal, content) -> clientRequests.complete(content, principal));
+    on(REPLIED, (session, principal, content) -> reply(clientRequests, principal, content));
     on(CANCELLED, cancellable::cancel);
     on(ENDED, (session, principal, content) -> end(session, principal));
     onChange(WATCHED, (state, uri) -> state.watch(uri));
@@ -75,14 +81,32 @@ final class LegacyPeers {
   }
 
   /** A client has replied to a question of another server. */
-  void replied(JsonNode response, String principal) {
+  void replied(JsonNode response, AuthenticatedCaller caller) {
     ObjectNode reply = Json.object();
     for (String member : List.of("id", "result", "error")) {
       if (response.has(member)) {
         reply.set(member, response.get(member));
       }
     }
-    pass(REPLIED, principal, null, reply);
+    Set<String> scopes = caller.scopes();
+    if (scopes != null) {
+      scopes.forEach(reply.putArray(SCOPES)::add);
+    }
+    pass(REPLIED, caller.principal(), null, reply);
+  }
+
+  private static void reply(ClientRequests clientRequests, String principal, JsonNode content) {
+    JsonNode scopes = content.get(SCOPES);
+    Set<String> all = new HashSet<>();
+    if (scopes != null) {
+      scopes.forEach(scope -> all.add(scope.asText()));
+    }
+    try {
+      clientRequests.complete(
+          content, AuthenticatedCaller.checked(principal, scopes == null ? null : all));
+    } catch (RpcException e) {
+      // The question stays open for who may reply to it.
+    }
   }
 
   /** What a client has changed holds for its session on every server, if it has one. */

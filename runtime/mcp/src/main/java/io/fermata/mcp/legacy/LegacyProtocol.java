@@ -172,10 +172,10 @@ public final class LegacyProtocol implements LegacyEra {
     if (session != null) {
       sessions.require(session, arrival.principal());
     }
-    if (clientRequests.isElsewhere(response, arrival.principal())) {
-      peers.replied(response, arrival.principal());
+    if (clientRequests.isElsewhere(response, arrival.caller())) {
+      peers.replied(response, arrival.caller());
     } else {
-      clientRequests.complete(response, arrival.principal());
+      clientRequests.complete(response, arrival.caller());
     }
   }
 

@@ -2,11 +2,13 @@ package io.fermata.mcp.protocol;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.rpc.RpcException;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** The client that sent a request, as far as it is known. */
@@ -26,6 +28,13 @@ public interface Client {
    */
   @Nullable Questions questions();
 
+  /**
+   * Whose request asks.
+   *
+   * @param permission as {@link McpRequest#permission()}
+   */
+  record Asker(AuthenticatedCaller caller, Consumer<AuthenticatedCaller> permission) {}
+
   /** Requests of the server to the client. */
   interface Questions {
     /**
@@ -34,7 +43,6 @@ public interface Client {
      *
      * @throws RpcException if too many questions of the principal are open already
      */
-    CompletionStage<ObjectNode> ask(
-        Map<String, McpAsk> asks, String principal, OutboundQueue progress);
+    CompletionStage<ObjectNode> ask(Map<String, McpAsk> asks, Asker asker, OutboundQueue progress);
   }
 }

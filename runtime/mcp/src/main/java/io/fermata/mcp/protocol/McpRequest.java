@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param progress the queue of messages before the result; null if the client accepts no stream
  * @param connection whether all requests of the client share one stream
  * @param cancellation what to do when the client cancels it
+ * @param permission refuses a caller who may not make the request
  */
 public record McpRequest(
     JsonNode id,
@@ -28,7 +29,8 @@ public record McpRequest(
     ObjectNode meta,
     @Nullable OutboundQueue progress,
     boolean connection,
-    Cancellation cancellation) {
+    Cancellation cancellation,
+    Consumer<AuthenticatedCaller> permission) {
   /** A request that nobody has cancelled. */
   public McpRequest(
       JsonNode id,
@@ -48,7 +50,25 @@ public record McpRequest(
         meta,
         progress,
         connection,
-        progress == null ? new Cancellation() : progress.cancellation());
+        progress == null ? new Cancellation() : progress.cancellation(),
+        anyone -> {});
+  }
+
+  /**
+   * The same request, if its caller may make it. Who replies to its questions needs the same.
+   *
+   * @param needed refuses who may not
+   * @throws RpcException if the caller may not
+   */
+  public McpRequest permittedBy(Consumer<AuthenticatedCaller> needed) {
+    needed.accept(caller);
+    return new McpRequest(
+        id, revision, caller, client, params, meta, progress, connection, cancellation, needed);
+  }
+
+  /** Who asks the questions of this request. */
+  public Client.Asker asker() {
+    return new Client.Asker(caller, permission);
   }
 
   /** What to do when the client cancels the request, or disconnects from its stream. */

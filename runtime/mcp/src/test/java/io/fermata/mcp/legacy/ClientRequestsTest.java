@@ -6,16 +6,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.protocol.Client;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.key.TestHandles;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -24,13 +28,23 @@ import org.junit.jupiter.api.Timeout;
 class ClientRequestsTest {
   private final OutboundQueue way = new OutboundQueue(woken -> {});
 
+  private static final Client.Asker ADA = asker(AuthenticatedCaller.trusted("ada"));
+
+  private static Client.Asker asker(AuthenticatedCaller caller) {
+    return new Client.Asker(caller, anyone -> {});
+  }
+
   private RpcException refusal(Duration timeout, Runnable meanwhile) {
+    return refusal(ADA, timeout, meanwhile);
+  }
+
+  private RpcException refusal(Client.Asker asker, Duration timeout, Runnable meanwhile) {
     CompletableFuture<Throwable> failed = new CompletableFuture<>();
     new ClientRequests(TestHandles.ofStore("here"), timeout, 10)
-        .ask(Map.of("roots", McpAsk.roots()), "ada", way)
+        .ask(Map.of("roots", McpAsk.roots()), asker, way)
         .whenComplete((replies, failure) -> failed.complete(failure));
     meanwhile.run();
-    Throwable failure = failed.join();
+    Throwable failure = failed.orTimeout(50, TimeUnit.SECONDS).join();
     Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
     return (RpcException) Objects.requireNonNull(cause);
   }
@@ -49,10 +63,22 @@ class ClientRequestsTest {
   }
 
   @Test
+  void aQuestionIsOpenNoLongerThanTheTokenOfItsCallIsValid() {
+    long soon = System.currentTimeMillis() + 50;
+    AuthenticatedCaller ada = new AuthenticatedCaller("ada", Set.of(), soon);
+
+    RpcException refusal = refusal(asker(ada), ClientRequests.TIMEOUT, () -> {});
+
+    assertThat(refusal.status).isEqualTo(200);
+    assertThat(refusal.reason).contains("token has expired");
+    assertThat(System.currentTimeMillis()).isGreaterThanOrEqualTo(soon);
+  }
+
+  @Test
   void aPageIsAskedForWithAnIdOfItsOwn() {
     CompletionStage<ObjectNode> asking =
         new ClientRequests(TestHandles.ofStore("here"), ClientRequests.TIMEOUT, 10)
-            .ask(Map.of("page", McpAsk.page("Log in", "https://example.com")), "ada", way);
+            .ask(Map.of("page", McpAsk.page("Log in", "https://example.com")), ADA, way);
 
     JsonNode request = Json.parse(new String(way.take().get(0), UTF_8));
 

@@ -32,6 +32,7 @@ import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.JournalEntry;
 import io.fermata.mcp.Events;
+import io.fermata.mcp.FakeBus;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.Issuer;
 import io.fermata.mcp.McpServer;
@@ -40,6 +41,7 @@ import io.fermata.mcp.access.AccessTokens;
 import io.fermata.mcp.access.AuditLog;
 import io.fermata.mcp.access.IssuerKeys;
 import io.fermata.mcp.catalog.Desk;
+import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.rpc.RpcException;
@@ -710,6 +712,58 @@ class OAuthTest {
       String status = "\"action\":\"status\",\"threadId\":" + reply.path("threadId");
       assertThat(tool(guarded, issuer.token("ann", "special"), "open", status).result().toString())
           .contains("Hello.");
+    }
+  }
+
+  private McpServer deleting(FakeBus bus) {
+    record Sure(boolean sure) {}
+    FakeHost clustered = new FakeHost();
+    clustered.bus = bus.join();
+    return McpServer.serving(clustered)
+        .tool(
+            McpTool.of("erase", "Erases")
+                .scopes("files:erase")
+                .call(
+                    call ->
+                        McpResult.text(
+                            call.ask("sure", McpAsk.form("Sure?", Sure.class)).action())))
+        .port(0)
+        .oauth(issuer.oauth())
+        .start();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoRepliesToAQuestionNeedsTheScopesOfTheCallThatAsks(boolean sameServer) throws Exception {
+    FakeBus bus = new FakeBus();
+    try (McpServer asks = deleting(bus);
+        McpServer other = deleting(bus)) {
+      String ann = "Bearer " + issuer.token("ann", "files:erase");
+      Wired client =
+          new Wired(asks).with("Authorization", ann).session("2025-11-25", "{\"elicitation\":{}}");
+      Events events =
+          client
+              .listen(
+                  """
+                  {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"erase","arguments":{}}}""")
+              .join();
+      JsonNode question = events.next().path("id");
+      Wired replies =
+          new Wired(sameServer ? asks : other)
+              .with("MCP-Protocol-Version", "2025-11-25")
+              .with("Mcp-Session-Id", client.header("Mcp-Session-Id"));
+      String reply =
+          """
+          {"jsonrpc":"2.0","id":%s,"result":{"action":"%s","content":{"sure":true}}}""";
+
+      Wired.Said refused =
+          replies
+              .with("Authorization", "Bearer " + issuer.token("ann"))
+              .send(reply.formatted(question, "accept"));
+      assertThat(refused.status()).isEqualTo(sameServer ? 403 : 202);
+      replies.with("Authorization", ann).send(reply.formatted(question, "decline"));
+
+      assertThat(events.next().at("/result/content/0/text").asText()).isEqualTo("decline");
     }
   }
 

@@ -8,6 +8,7 @@ import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
 import io.fermata.mcp.Wired;
+import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.call.RequestStates;
 import io.fermata.mcp.call.RoundInputs;
@@ -15,6 +16,7 @@ import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.legacy.ClientRequests;
+import io.fermata.mcp.protocol.Client;
 import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.session.call.LocalBus;
@@ -324,22 +326,26 @@ class PrincipalLimitsTest {
         .isInstanceOf(RpcException.class);
   }
 
+  private static Client.Asker asker(String principal) {
+    return new Client.Asker(AuthenticatedCaller.trusted(principal), anyone -> {});
+  }
+
   @Test
   void onlySoManyQuestionsWaitForOnePrincipal() {
     ClientRequests inquiries =
         new ClientRequests(TestHandles.ofStore("here"), ClientRequests.TIMEOUT, 2);
     OutboundQueue first = new OutboundQueue(woken -> {});
     var asks = Map.of("a", McpAsk.roots(), "b", McpAsk.roots());
-    var waiting = inquiries.ask(asks, "ann", first);
+    var waiting = inquiries.ask(asks, asker("ann"), first);
 
-    assertThatThrownBy(() -> inquiries.ask(asks, "ann", new OutboundQueue(woken -> {})))
+    assertThatThrownBy(() -> inquiries.ask(asks, asker("ann"), new OutboundQueue(woken -> {})))
         .isInstanceOf(RpcException.class)
         .hasMessageContaining("answer one");
-    inquiries.ask(asks, "bob", new OutboundQueue(woken -> {}));
+    inquiries.ask(asks, asker("bob"), new OutboundQueue(woken -> {}));
 
     first.disconnect();
     assertThat(waiting.toCompletableFuture()).isCompletedExceptionally();
-    inquiries.ask(asks, "ann", new OutboundQueue(woken -> {}));
+    inquiries.ask(asks, asker("ann"), new OutboundQueue(woken -> {}));
   }
 
   @ParameterizedTest
