@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
 /** Finds in the journal of a thread what another one takes instead of performing it. */
 public final class SourceJournal {
   /** Calls that were ended from outside, and returned nothing. */
-  private static final Set<String> ENDED_EARLY = Set.of("stopped", StopCode.STEP_ERROR);
+  private static final Set<String> ENDED_EARLY =
+      Set.of("stopped", StopCode.STEP_ERROR, StopCode.SANDBOXED);
 
   private final Map<String, SourceResult> found = new LinkedHashMap<>();
   private boolean whole;
@@ -155,7 +156,7 @@ public final class SourceJournal {
 
   private void ended(ThreadEvent.CallEnded call, List<ThreadEvent.Change> before) {
     boolean early = call.code() != null && ENDED_EARLY.contains(call.code());
-    if (!whole && (call.late() || early)) {
+    if (!whole && early) {
       return;
     }
     RecordedEffect.Ending ending =
@@ -170,9 +171,11 @@ public final class SourceJournal {
     }
   }
 
+  /** A call without an attempt was denied or refused, which people and the fork decide again. */
   private void worked(String key, List<ThreadEvent.Change> work, ToolResult returned) {
-    CallState call = state.call(key);
-    if (call != null) {
+    StepFrame frame = state.frameOf(key);
+    CallState call = frame == null ? null : frame.call(key);
+    if (frame != null && call != null && (whole || (call.attempt() > 0 && !frame.detached()))) {
       found(ThreadEffect.Kind.CALL, key, wanted(call.call()), work, returned);
     }
   }

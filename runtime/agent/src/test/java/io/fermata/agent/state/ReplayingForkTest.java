@@ -264,6 +264,42 @@ class ReplayingForkTest {
   }
 
   @Test
+  void aDenialAfterTheEntryIsAskedAgainAndTheApprovedCallIsMade() {
+    Hook seesResults =
+        Hook.afterToolCallFailure(
+            "quote", (flow, call, result) -> result.withText("Quote: " + result.text()));
+    for (List<Hook> hooks : List.of(List.<Hook>of(), List.of(seesResults))) {
+      Agent agent = desk("Help.", tool("one").approval("May I?")).hooks(hooks.toArray(Hook[]::new));
+      model.call("one").say("All right.").say("Done.");
+      Conversation source = Conversation.with(agent).say("Go");
+      int asked = source.records();
+      source.deny("s1.0", "too dear").run();
+      ran.clear();
+
+      Conversation fork = source.replaying(asked).approve("s1.0").run();
+
+      assertThat(ran).as("with %d hooks", hooks.size()).containsExactly("one");
+      assertThat(fork.lines()).contains("one: one done").endsWith("assistant: Done.");
+      fork.requireSame(agent);
+    }
+  }
+
+  @Test
+  void aCallThatAMessageKeptTheSourceFromMakingIsMade() {
+    Agent agent = desk("Help.", tool("one").approval("May I?"), tool("two"));
+    model.calls("one", "two").say("Later.").say("Both.");
+    Conversation source = Conversation.with(agent).say("Go");
+    int asked = source.records();
+    source.say("Wait");
+    ran.clear();
+
+    Conversation fork = source.replaying(asked).approve("s1.0").run();
+
+    assertThat(ran).containsExactly("one", "two");
+    assertThat(fork.lines()).endsWith("assistant: Both.");
+  }
+
+  @Test
   void scheduledWorkDoesToTheThreadWhatItDid() {
     ScheduledHandler remind =
         ScheduledHandler.of(
