@@ -140,7 +140,9 @@ final class CallDecisions {
     boolean made = call.attempt() > 0 || frame.detached();
     if (decided.state().turn().stopWanted() && !made) {
       returned(
-          frame, call, ToolResult.error("stopped", "The thread was stopped before it was made"));
+          frame,
+          call,
+          ToolResult.error(CallState.STOPPED, "The thread was stopped before it was made"));
       return;
     }
     Offered offered = site.offered(call);
@@ -452,7 +454,7 @@ final class CallDecisions {
             Objects.requireNonNull(decided.state().frameOf(next.key())),
             next,
             ToolResult.error(
-                "not_made",
+                CallState.NOT_MADE,
                 "It was not made, as the call of %s before it still waits. Call it again if it is wanted now"
                     .formatted(name)));
       }

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 public final class SourceJournal {
   /** Calls that were ended from outside, and returned nothing. */
   private static final Set<String> ENDED_EARLY =
-      Set.of("stopped", StopCode.STEP_ERROR, StopCode.SANDBOXED);
+      Set.of(CallState.STOPPED, StopCode.STEP_ERROR, StopCode.SANDBOXED);
 
   private final Map<String, SourceResult> found = new LinkedHashMap<>();
   private boolean whole;

@@ -383,7 +383,7 @@ public final class ThreadProgram
       }
       return;
     }
-    loop.calls().end(ToolResult.error("stopped", "Execution stopped by user"));
+    loop.calls().end(ToolResult.error(CallState.STOPPED, "Execution stopped by user"));
     String withdrawn =
         state.frames().values().stream()
             .filter(StepFrame::detached)
@@ -464,7 +464,8 @@ public final class ThreadProgram
     if (approval && !Boolean.TRUE.equals(answer.approved())) {
       StepFrame frame = loop.state().frameOf(call.key());
       if (frame != null) {
-        loop.calls().returned(frame, call, ToolResult.error("denied", denied(answer.reason())));
+        loop.calls()
+            .returned(frame, call, ToolResult.error(CallState.DENIED, denied(answer.reason())));
       }
     }
     loop.advance();

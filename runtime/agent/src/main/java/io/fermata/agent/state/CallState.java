@@ -9,6 +9,7 @@ import io.fermata.agent.message.ToolResult;
 import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +35,17 @@ public record CallState(
     @Nullable String child,
     @Nullable ToolResult result,
     @Nullable Message message) {
+
+  /** The code of a call that a person did not approve. */
+  public static final String DENIED = "denied";
+
+  /** The code of a call that a message prevented, as the one before it still waited. */
+  public static final String NOT_MADE = "not_made";
+
+  /** The code of a call that the end of its thread's work prevented or ended. */
+  public static final String STOPPED = "stopped";
+
+  private static final Set<String> PREVENTED = Set.of(DENIED, NOT_MADE, STOPPED);
 
   /** The member with what a flow waits for, or the words of a widget, which has more members. */
   private static final String WAITS_FOR = "description";
@@ -154,6 +166,11 @@ public record CallState(
   /** Whether an attempt is made, or will be repeated without a person. */
   public boolean performed() {
     return phase == Phase.RUNNING || phase == Phase.RETRYING;
+  }
+
+  /** Whether others than its model keep it from being tried, if it ends with a code. */
+  boolean prevented(@Nullable String code) {
+    return attempt == 0 && code != null && PREVENTED.contains(code);
   }
 
   /** Whether its next attempt is due at a time. */

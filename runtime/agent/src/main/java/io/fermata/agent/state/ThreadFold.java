@@ -308,7 +308,11 @@ public final class ThreadFold {
 
   private static ThreadState callEnded(ThreadState state, ThreadEvent.CallEnded ended) {
     Message message = ended.message();
-    TurnState turn = state.turn().called(message.failed() ? normalized(message.content()) : null);
+    CallState over = state.call(ended.call());
+    TurnState turn =
+        over != null && over.prevented(ended.code())
+            ? state.turn()
+            : state.turn().called(message.failed() ? normalized(message.content()) : null);
     ThreadState after = call(state.with(turn), ended, call -> call.ended(message));
     return flushed(after, ended.call());
   }

@@ -23,12 +23,14 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
+import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.TokenCounts;
 import io.fermata.agent.model.Usage;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -301,6 +303,56 @@ class StopTest {
     assertThat(talk.code()).isEqualTo(StopCode.REPEATED_TOOL_ERROR);
     assertThat(talk.last().role()).isEqualTo(Role.ASSISTANT);
     assertThat(talk.last().content()).startsWith("I've stopped because");
+  }
+
+  @Test
+  void callsThatAMessagePreventsDoNotCountAsErrors() {
+    Tool refund = Tool.of("refund", "Pays.", (flow, args) -> "paid").approval("Pay?");
+    Scripted model = new Scripted().calls(nine("refund")).say("It waits.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt(model, refund)));
+
+    talk.say("Refund all").say("Is it done?");
+
+    assertThat(talk.lines()).filteredOn(line -> line.startsWith("refund failed")).hasSize(8);
+    assertThat(talk.lines()).noneMatch(line -> line.contains("I've stopped"));
+    assertThat(talk.events(ThreadEvent.Stopped.class))
+        .extracting(ThreadEvent.Stopped::code)
+        .doesNotContain(StopCode.REPEATED_TOOL_ERROR);
+    assertThat(talk.last().content()).isEqualTo("It waits.");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+  }
+
+  @Test
+  void callsThatAPersonDeniesDoNotCountAsErrors() {
+    Tool refund = Tool.of("refund", "Pays.", (flow, args) -> "paid").approval("Pay?");
+    Scripted model = new Scripted().calls(nine("refund")).say("All right.");
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt(model, refund)));
+    talk.say("Refund all");
+
+    for (int i = 0; i < 9; i++) {
+      String call = "s1." + i;
+      talk.accept(new ThreadInput.Answer(call, null, call, false, null, null, "ann", talk.now()));
+      talk.run();
+    }
+
+    assertThat(talk.last().content()).isEqualTo("All right.");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+  }
+
+  @Test
+  void aToolThatFailsWithTheCodeOfADenialCountsAsAnyOther() {
+    Tool refund =
+        Tool.of("refund", "Pays.", (flow, args) -> ToolResult.error("denied", "The bank says no"));
+    Scripted model = new Scripted().calls(nine("refund"));
+    Conversation talk = Conversation.with(Agent.aiHuman("desk", prompt(model, refund)));
+
+    talk.say("Refund all");
+
+    assertThat(talk.code()).isEqualTo(StopCode.REPEATED_TOOL_ERROR);
+  }
+
+  private static String[] nine(String tool) {
+    return Collections.nCopies(9, tool).toArray(String[]::new);
   }
 
   @Test
