@@ -477,11 +477,7 @@ final class CallDecisions {
   }
 
   /** The outcome of a call that left its step is a message of the other side. */
-  void endDetached(StepFrame frame) {
-    decided.emit(new ThreadEvent.FrameClosed(frame.path()));
-    if (frame.made().isEmpty()) {
-      return;
-    }
+  static Message outcome(StepFrame frame) {
     StepFrame.Made first = frame.made().get(0);
     StringBuilder text = new StringBuilder();
     text.append(
@@ -490,10 +486,6 @@ final class CallDecisions {
     for (StepFrame.Made made : frame.made().subList(1, frame.made().size())) {
       text.append("\n- ").append(made.call().name()).append(": ").append(made.text());
     }
-    Message message =
-        Message.of(frame.side().other().role(), Bounds.shortened(text.toString()))
-            .asSilent()
-            .placed("m-u" + (decided.state().received() + 1), now * 1000, 0, null);
-    decided.emit(new ThreadEvent.Received(null, message, now, true));
+    return Message.of(frame.side().other().role(), Bounds.shortened(text.toString())).asSilent();
   }
 }

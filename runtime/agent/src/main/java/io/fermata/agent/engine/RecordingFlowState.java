@@ -20,6 +20,7 @@ import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadMetadata;
 import io.fermata.agent.state.ThreadState;
@@ -210,7 +211,9 @@ final class RecordingFlowState implements FlowState {
 
   @Override
   public void stop(@Nullable String reason) {
-    change(new ThreadEvent.StopWanted(currentSide(), Bounds.shortened(reason)));
+    change(
+        new ThreadEvent.StopWanted(
+            currentSide(), StopCode.STATE_STOP_SESSION, Bounds.shortened(reason)));
   }
 
   @Override

@@ -267,13 +267,14 @@ final class TurnLoop extends DecidedEvents {
   /** Decides what follows when all calls of a step have ended. */
   private void endStep(StepFrame frame) {
     if (frame.detached()) {
-      calls.endDetached(frame);
+      endDetached(frame);
     } else if (!frame.top()) {
       endSubPrompt(frame);
     } else if (frame.step() == 0) {
       emit(new ThreadEvent.FrameClosed(frame.path()));
-      if (state().turn().stopWanted()) {
-        stopWanted();
+      TurnState.StopRequest request = state().turn().stopRequest();
+      if (request != null) {
+        stop(request);
       }
     } else if (agent().side(frame.side()) instanceof Participant.Speaker speaker) {
       endTopStep(frame, speaker);
@@ -282,6 +283,41 @@ final class TurnLoop extends DecidedEvents {
       String reason = "No model is on side " + frame.side() + " any more";
       stop(frame.side(), StopCode.STEP_ERROR, reason, false);
     }
+  }
+
+  /** Reports the outcome of a call that left its step, and ends the session if the call does. */
+  private void endDetached(StepFrame frame) {
+    emit(new ThreadEvent.FrameClosed(frame.path()));
+    if (frame.made().isEmpty()) {
+      return;
+    }
+    Participant.Speaker speaker = asked(frame);
+    if (speaker != null) {
+      publishStatus(frame, speaker.sessionStatus());
+    }
+    TurnState.StopRequest ending = speaker == null ? null : ending(frame, speaker);
+    Message outcome = CallDecisions.outcome(frame);
+    if (ending == null) {
+      String id = "m-u" + (state().received() + 1);
+      emit(new ThreadEvent.Received(null, outcome.placed(id, now * 1000, 0, null), now, true));
+      return;
+    }
+    Message last = outcome.placed("m-" + frame.path() + ".end", now * 1000, 0, null);
+    emit(new ThreadEvent.Said(StepFrame.TOP, last, null));
+    if (state().top() == null) {
+      stop(ending);
+    } else {
+      emit(new ThreadEvent.StopWanted(ending.by(), ending.code(), ending.reason()));
+    }
+  }
+
+  /** The side whose step asked for a call that left it; null for a sub-prompt, or for no model. */
+  private Participant.@Nullable Speaker asked(StepFrame frame) {
+    boolean ofTopStep = frame.depth() == 1 && frame.prompt() != null;
+    return ofTopStep
+            && agents.of(state(), frame).side(frame.side()) instanceof Participant.Speaker speaker
+        ? speaker
+        : null;
   }
 
   private void endTopStep(StepFrame frame, Participant.Speaker speaker) {
@@ -302,11 +338,12 @@ final class TurnLoop extends DecidedEvents {
     if (handoff != null) {
       handOver(frame, speaker.prompt(), handoff);
     }
-    if (endsSession(frame, speaker)) {
-      return;
+    TurnState.StopRequest ending = ending(frame, speaker);
+    if (ending == null) {
+      ending = state().turn().stopRequest();
     }
-    if (state().turn().stopWanted()) {
-      stopWanted();
+    if (ending != null) {
+      stop(ending);
       return;
     }
     if (state().turn().streak().sameError() >= SAME_ERRORS) {
@@ -320,7 +357,9 @@ final class TurnLoop extends DecidedEvents {
 
   /** Decides who acts after a step that ended neither the session nor the work of its agent. */
   private void endTurn(StepFrame frame, Participant.Speaker speaker) {
-    boolean stopTool = called(frame, speaker.stopTool(), false);
+    boolean stopTool =
+        frame.made().stream()
+            .anyMatch(made -> !made.pending() && made.call().name().equals(speaker.stopTool()));
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
     Side forced = state().turn().forced();
@@ -363,31 +402,29 @@ final class TurnLoop extends DecidedEvents {
     return ends;
   }
 
-  /** Whether a tool has ended the session. */
-  private boolean endsSession(StepFrame frame, Participant.Speaker speaker) {
+  /** How a tool has ended the session; null if none has. */
+  private static TurnState.@Nullable StopRequest ending(
+      StepFrame frame, Participant.Speaker speaker) {
     Participant.Ending fail = speaker.sessionFail();
     Participant.Ending end = speaker.sessionStop();
-    if (fail != null && called(frame, fail.tool(), true)) {
-      stop(frame.side(), StopCode.SESSION_FAIL, messageOf(frame, fail), true);
-      return true;
-    } else if (end != null && called(frame, end.tool(), true)) {
-      stop(frame.side(), StopCode.SESSION_STOP, messageOf(frame, end), true);
-      return true;
+    if (fail != null && succeeded(frame, fail)) {
+      return new TurnState.StopRequest(frame.side(), StopCode.SESSION_FAIL, messageOf(frame, fail));
     }
-    return false;
+    return end != null && succeeded(frame, end)
+        ? new TurnState.StopRequest(frame.side(), StopCode.SESSION_STOP, messageOf(frame, end))
+        : null;
   }
 
   private void publishStatus(StepFrame frame, Participant.@Nullable Ending status) {
-    if (status != null && called(frame, status.tool(), true)) {
+    if (status != null && succeeded(frame, status)) {
       String text = messageOf(frame, status);
       emit(new ThreadEvent.StatusSet(text == null ? status.tool() : text));
     }
   }
 
-  private static boolean called(StepFrame frame, @Nullable String tool, boolean well) {
-    return tool != null
-        && frame.made().stream()
-            .anyMatch(made -> made.call().name().equals(tool) && (!well || made.succeeded()));
+  private static boolean succeeded(StepFrame frame, Participant.Ending ending) {
+    return frame.made().stream()
+        .anyMatch(made -> made.call().name().equals(ending.tool()) && made.succeeded());
   }
 
   /** The message of a tool that ends a session: its argument, or its result. */
@@ -433,9 +470,8 @@ final class TurnLoop extends DecidedEvents {
     }
   }
 
-  private void stopWanted() {
-    TurnState.StopRequest request = Objects.requireNonNull(state().turn().stopRequest());
-    stop(request.by(), StopCode.STATE_STOP_SESSION, request.reason(), true);
+  private void stop(TurnState.StopRequest request) {
+    stop(request.by(), request.code(), request.reason(), true);
   }
 
   private void breakCircuit(Side side) {
@@ -518,8 +554,9 @@ final class TurnLoop extends DecidedEvents {
   /** Ends the turn of code. */
   void endHandling(Side side, boolean spoke) {
     Side forced = state().turn().forced();
-    if (state().turn().stopWanted()) {
-      stopWanted();
+    TurnState.StopRequest request = state().turn().stopRequest();
+    if (request != null) {
+      stop(request);
     } else if (forced != null) {
       forced(side, forced, spoke);
     } else if (spoke) {

@@ -465,7 +465,12 @@ public sealed interface ThreadEvent {
 
   record Forced(Side side) implements Change {}
 
-  record StopWanted(@Nullable Side by, @Nullable String reason) implements Change {}
+  /**
+   * The thread is to stop at the end of its step.
+   *
+   * @param code one of {@link StopCode}
+   */
+  record StopWanted(@Nullable Side by, String code, @Nullable String reason) implements Change {}
 
   record ContextSet(String key, @Nullable JsonNode value) implements Change {}
 

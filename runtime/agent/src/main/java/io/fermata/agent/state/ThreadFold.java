@@ -459,7 +459,9 @@ public final class ThreadFold {
     if (!state.turn().running()) {
       return state;
     }
-    return state.with(state.turn().wantingStop(wanted.by(), wanted.reason()));
+    TurnState.StopRequest request =
+        new TurnState.StopRequest(wanted.by(), wanted.code(), wanted.reason());
+    return state.with(state.turn().wantingStop(request));
   }
 
   private static ThreadState scheduled(ThreadState state, ThreadEvent.Scheduled scheduled) {

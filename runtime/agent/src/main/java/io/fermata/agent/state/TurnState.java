@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param forced the side that acts next, out of turn; null if none was forced
  * @param addressed a message since the last step has decided which side acts
  * @param rest why the thread rests; null if it does not, or never acted
- * @param stopRequest a stop requested by author code, for the end of the step; null for none
+ * @param stopRequest a stop requested by author code or by a tool that ends the session, for the
+ *     end of the step; null for none
  */
 public record TurnState(
     @Nullable String flowId,
@@ -37,7 +38,7 @@ public record TurnState(
   public record Rest(@Nullable Side by, String code, @Nullable String detail) {}
 
   /** A stop that takes effect at the end of the step. */
-  public record StopRequest(@Nullable Side by, @Nullable String reason) {}
+  public record StopRequest(@Nullable Side by, String code, @Nullable String reason) {}
 
   /**
    * The counters of the limits.
@@ -178,8 +179,7 @@ public record TurnState(
     return new TurnState(flowId, begun, side, forced, true, rest, stopRequest, counts, streak);
   }
 
-  TurnState wantingStop(@Nullable Side by, @Nullable String reason) {
-    StopRequest wanted = new StopRequest(by, reason);
+  TurnState wantingStop(StopRequest wanted) {
     return new TurnState(flowId, begun, side, forced, addressed, rest, wanted, counts, streak);
   }
 

@@ -111,6 +111,62 @@ class StopTest {
   }
 
   @Test
+  void aToolThatAPersonApprovesLaterEndsTheSessionThen() {
+    Scripted model = done().say("A colleague decides.").say("Hello again.");
+    Participant.Speaker side =
+        Participant.prompt(prompt(model, DONE.approval("End?"))).sessionStop("done", "text");
+    Agent agent = Agent.of("desk", side, Participant.person());
+    Conversation talk = Conversation.with(agent).say("Hi").say("And?");
+
+    talk.crash().approve("s1.0").run();
+
+    assertThat(talk.code()).isEqualTo(StopCode.SESSION_STOP);
+    assertThat(talk.state().turn().detail()).isEqualTo("Bye.");
+    assertThat(model.requests()).hasSize(2);
+    assertThat(talk.lines())
+        .endsWith(
+            "assistant: A colleague decides.",
+            "user (silent): The call of done that has waited (c1) has ended:\ndone");
+    talk.crash().say("Hi again").requireSame(agent);
+    assertThat(talk.last().content()).isEqualTo("Hello again.");
+  }
+
+  @Test
+  void aToolThatAPersonApprovesDuringALaterStepFailsTheSessionAtTheEndOfThatStep() {
+    Scripted model = done().say("A colleague decides.").say("As I said.");
+    Participant.Speaker side =
+        Participant.prompt(prompt(model, DONE.approval("End?")))
+            .sessionFail("done", "text")
+            .sessionStatus("done", "text");
+    Agent agent = Agent.of("desk", side, Participant.person());
+    Conversation talk = Conversation.with(agent).say("Hi").say("And?").post("And?");
+
+    talk.approve("s1.0").step();
+    assertThat(talk.state().open()).isEmpty();
+    assertThat(talk.ready()).extracting(ThreadEffect::id).containsExactly("s3");
+    talk.run();
+
+    assertThat(talk.code()).isEqualTo(StopCode.SESSION_FAIL);
+    assertThat(talk.state().turn().detail()).isEqualTo("Bye.");
+    assertThat(talk.state().stored().status()).isEqualTo("Bye.");
+    assertThat(talk.last().content()).isEqualTo("As I said.");
+    talk.crash().requireSame(agent);
+  }
+
+  @Test
+  void aStopToolThatWaitsForAPersonDoesNotEndTheTurn() {
+    Scripted model = done().say("A colleague decides.");
+    Participant.Speaker side =
+        Participant.prompt(prompt(model, DONE.approval("End?"))).stopTool("done");
+    Conversation talk = desk(side).say("Hi").say("And?");
+
+    assertThat(talk.last().content()).isEqualTo("A colleague decides.");
+    assertThat(talk.events(ThreadEvent.Stopped.class))
+        .extracting(ThreadEvent.Stopped::code)
+        .doesNotContain(StopCode.STOP_TOOL);
+  }
+
+  @Test
   void aToolThatFailsDoesNotEndTheSession() {
     Scripted model = done().say("Sorry.");
     Conversation talk =

@@ -138,7 +138,7 @@ class ThreadJsonTest {
         new ThreadEvent.Updated("m1", new MessageUpdate("Ho", true, json)),
         new ThreadEvent.Queued("", calls.get(0)),
         new ThreadEvent.Forced(Side.A),
-        new ThreadEvent.StopWanted(Side.A, "why"),
+        new ThreadEvent.StopWanted(Side.A, "state_stop_session", "why"),
         new ThreadEvent.ContextSet("k", json),
         new ThreadEvent.Stored("k", json),
         new ThreadEvent.EnvSet("k", "v"),
