@@ -131,7 +131,7 @@ final class ChildReports {
   }
 
   /**
-   * Ends the call that waits for a child, or says in a message what became of it.
+   * Ends the call that waits for a child, or says in a message to its side what became of it.
    *
    * @param waiting the call; null if none waits for this
    * @param outcome the message's end; null for no message
@@ -146,8 +146,9 @@ final class ChildReports {
     if (waiting != null && frame != null) {
       loop.calls().returned(frame, waiting, result);
     } else if (outcome != null) {
+      String text = "Subagent (reference: %s) has %s".formatted(child.threadId(), outcome);
       Message message =
-          Message.user("Subagent (reference: %s) has %s".formatted(child.threadId(), outcome))
+          Message.of(child.side().other().role(), text)
               .asSilent()
               .placed("m-u" + (loop.state().received() + 1), at * 1000, 0, null);
       loop.emit(new ThreadEvent.Received(null, message, at, true));

@@ -303,11 +303,12 @@ public final class ToolCalls {
               relation.agent(),
               ChildThread.Status.RUNNING,
               "",
-              Usage.ZERO);
+              Usage.ZERO,
+              frame.side());
       recorder.write(new ThreadEvent.ChildCreated(born));
       recorder.hooks().subagentCreated(flow, born);
     } else {
-      recorder.write(new ThreadEvent.ChildResumed(child));
+      recorder.write(new ThreadEvent.ChildResumed(child, frame.side()));
     }
     return relation.blocking()
         ? new ThreadInput.Delegated(threadId, recorder.changes())

@@ -2,6 +2,7 @@ package io.fermata.agent.state;
 
 import com.fasterxml.jackson.databind.EnumNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.EnumNaming;
+import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
 
 /**
@@ -10,9 +11,16 @@ import io.fermata.agent.model.Usage;
  * @param relation the name under which the parent knows it
  * @param note the number of its latest report
  * @param usage what it and its own children are known to have spent
+ * @param side the side that put it to work last
  */
 public record ChildThread(
-    String threadId, String relation, String agent, Status status, String note, Usage usage) {
+    String threadId,
+    String relation,
+    String agent,
+    Status status,
+    String note,
+    Usage usage,
+    Side side) {
 
   /** The status of a child. */
   @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
@@ -37,10 +45,16 @@ public record ChildThread(
   }
 
   ChildThread now(Status newStatus, String newNote) {
-    return new ChildThread(threadId, relation, agent, newStatus, newNote, usage);
+    return new ChildThread(threadId, relation, agent, newStatus, newNote, usage, side);
+  }
+
+  /** A side gives it more to do. */
+  ChildThread resumed(Side by) {
+    Status working = rests() ? Status.RUNNING : status;
+    return new ChildThread(threadId, relation, agent, working, note, usage, by);
   }
 
   ChildThread spent(Usage total) {
-    return new ChildThread(threadId, relation, agent, status, note, total);
+    return new ChildThread(threadId, relation, agent, status, note, total, side);
   }
 }

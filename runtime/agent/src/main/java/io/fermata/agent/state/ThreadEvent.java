@@ -517,8 +517,8 @@ public sealed interface ThreadEvent {
 
   record ChildCreated(ChildThread child) implements Change {}
 
-  /** A child was given more to do. */
-  record ChildResumed(String threadId) implements Change {}
+  /** A side gave a child more to do. */
+  record ChildResumed(String threadId, Side side) implements Change {}
 
   record HookFailed(String hook, String point, String reason) implements Change {}
 

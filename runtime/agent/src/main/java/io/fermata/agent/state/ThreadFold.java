@@ -105,7 +105,7 @@ public final class ThreadFold {
           .gives(ThreadEvent.Scheduled.class, ThreadFold::scheduled)
           .gives(ThreadEvent.Unscheduled.class, (s, e) -> unscheduled(s, e.id()))
           .gives(ThreadEvent.ChildCreated.class, (s, e) -> s.with(s.relations().with(e.child())))
-          .gives(ThreadEvent.ChildResumed.class, (s, e) -> childResumed(s, e.threadId()))
+          .gives(ThreadEvent.ChildResumed.class, ThreadFold::childResumed)
           .ignores(ThreadEvent.Emitted.class)
           .ignores(ThreadEvent.HookFailed.class)
           .ignores(ThreadEvent.ModelReplied.class)
@@ -597,11 +597,11 @@ public final class ThreadFold {
     return state.withEffects(rest);
   }
 
-  private static ThreadState childResumed(ThreadState state, String threadId) {
-    ChildThread child = state.children().get(threadId);
-    return child == null || !child.rests()
+  private static ThreadState childResumed(ThreadState state, ThreadEvent.ChildResumed resumed) {
+    ChildThread child = state.children().get(resumed.threadId());
+    return child == null
         ? state
-        : state.with(state.relations().with(child.now(ChildThread.Status.RUNNING, child.note())));
+        : state.with(state.relations().with(child.resumed(resumed.side())));
   }
 
   private static ThreadState childReported(ThreadState state, ThreadEvent.ChildReported reported) {

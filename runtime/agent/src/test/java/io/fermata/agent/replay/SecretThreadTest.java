@@ -159,7 +159,13 @@ class SecretThreadTest {
         .doesNotContain(CARD, "123");
     ChildThread child =
         new ChildThread(
-            "t2", "helper", "desk", ChildThread.Status.IDLE, "Paid with " + CARD, Usage.ZERO);
+            "t2",
+            "helper",
+            "desk",
+            ChildThread.Status.IDLE,
+            "Paid with " + CARD,
+            Usage.ZERO,
+            Side.A);
     assertThat(
             Json.text(Json.tree(secrets.replaced(new ThreadEvent.ChildCreated(child), inventions))))
         .contains("t2", "helper", "idle", "Paid with ")

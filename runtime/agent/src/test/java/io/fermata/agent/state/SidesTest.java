@@ -14,6 +14,7 @@ import io.fermata.agent.Participant;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Scripted;
+import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.TurnHandler;
 import io.fermata.agent.message.Message;
@@ -177,6 +178,42 @@ class SidesTest {
     assertThat(talk.lines()).containsExactly("assistant: Side A speaks", "user: Hello.");
     assertThat(model.lastRequest()).containsExactly("user: Side A speaks");
     assertThat(talk.state().turn().stoppedBy()).isEqualTo(Side.B);
+  }
+
+  @Test
+  void whatASubAgentReportsIsForTheSideThatCalledIt() {
+    Agent worker = Agent.aiHuman("worker", prompt("work", Scripted.saying()));
+    SubAgent works = SubAgent.of("worker", "Works");
+    Scripted model = new Scripted().call("worker", Map.of("message", "dig")).say("Begun.");
+    Agent desk =
+        Agent.of("desk", Participant.person(), Participant.prompt(prompt("b", model, works)));
+    Conversation talk = Conversation.with(desk, worker).post(null, FROM_A).run();
+    model.say("It is dug.");
+
+    talk.crash().report("child-s1.0", 1, false, "a hole").run();
+
+    assertThat(model.lastRequest()).last().asString().startsWith("user: Subagent").endsWith("hole");
+    assertThat(talk.last().content()).isEqualTo("It is dug.");
+    assertThat(talk.state().turn().stoppedBy()).isEqualTo(Side.B);
+  }
+
+  @Test
+  void aSubAgentOfBothSidesReportsToTheOneThatPutItToWorkLast() {
+    Agent worker = Agent.aiHuman("worker", prompt("work", Scripted.saying()));
+    SubAgent works = SubAgent.of("worker", "Works");
+    Map<String, String> deeper = Map.of("message", "deeper", "reference", "child-s1.0");
+    Scripted one = new Scripted().call("worker", Map.of("message", "dig")).say("Begun.");
+    Scripted two = new Scripted().call("worker", deeper).say("It goes on.");
+    Agent pair =
+        Agent.dualAi("pair", prompt("a", one, works), prompt("b", two, works)).maxSessionTurns(1);
+    Conversation talk = Conversation.with(pair, worker).say("Go");
+    two.say("It is dug.");
+    one.say("Good.");
+
+    talk.report("child-s1.0", 1, false, "a deep hole").run();
+
+    assertThat(two.lastRequest()).last().asString().startsWith("user: Subagent").endsWith("hole");
+    assertThat(talk.lines()).endsWith("user: It is dug.", "assistant: Good.");
   }
 
   @Test

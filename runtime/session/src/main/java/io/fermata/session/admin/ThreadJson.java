@@ -76,7 +76,7 @@ public final class ThreadJson {
     String why();
   }
 
-  @JsonIgnoreProperties("note")
+  @JsonIgnoreProperties({"note", "side"})
   private interface Child {}
 
   /** An event as clients receive it. */

@@ -79,7 +79,7 @@ class ThreadJsonTest {
             null,
             new Reasoning("gpt", "Hm.", json));
     ChildThread child =
-        new ChildThread("t9", "helper", "desk", ChildThread.Status.RUNNING, "", usage);
+        new ChildThread("t9", "helper", "desk", ChildThread.Status.RUNNING, "", usage, Side.A);
     return List.of(
         new ThreadEvent.Created(
             "t1", "desk", "ann", Set.of("b", "a"), Map.of("k", "v"), null, 10, 7),
@@ -152,7 +152,7 @@ class ThreadJsonTest {
         new ThreadEvent.Emitted("progress", json, 7),
         new ThreadEvent.Emitted("progress", null, 7),
         new ThreadEvent.ChildCreated(child),
-        new ThreadEvent.ChildResumed("t9"),
+        new ThreadEvent.ChildResumed("t9", Side.A),
         new ThreadEvent.HookFailed("h", "p", "broken"),
         new ThreadEvent.ModelReplied("Hi"),
         new ThreadEvent.ToolReturned("s1.0", 1, null));
@@ -173,7 +173,9 @@ class ThreadJsonTest {
             List.of("m3", "m4"),
             9,
             usage,
-            List.of(new ChildThread("t9", "helper", "aide", ChildThread.Status.IDLE, "4", usage)),
+            List.of(
+                new ChildThread(
+                    "t9", "helper", "aide", ChildThread.Status.IDLE, "4", usage, Side.A)),
             12);
     String used =
         """

@@ -52,7 +52,7 @@ class ThreadViewsTest {
   @Test
   void whatACallWaitsForInAChildIsShownOnEachHost() {
     ChildThread child =
-        new ChildThread("t9", "helper", "aide", ChildThread.Status.WAITING, "", Usage.ZERO);
+        new ChildThread("t9", "helper", "aide", ChildThread.Status.WAITING, "", Usage.ZERO, Side.A);
     RequestedCall call = RequestedCall.of("c1", "helper", "{}");
     Message message = Message.assistant("Let me see.").placed("m-s1", 2_000, 0, null);
 
