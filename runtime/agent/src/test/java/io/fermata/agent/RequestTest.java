@@ -6,9 +6,13 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ImageContent;
+import dev.langchain4j.data.message.TextContent;
+import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.request.json.JsonRawSchema;
+import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.MessageDelta;
@@ -20,6 +24,7 @@ import io.fermata.agent.state.ThreadEvent;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -72,6 +77,39 @@ class RequestTest {
             request ->
                 assertThat(request.toolSpecifications().get(0))
                     .isSameAs(model.requests().get(0).toolSpecifications().get(0)));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"image/png", "image/jpeg", "image/gif", "image/webp", "IMAGE/PNG; q=1"})
+  void aPictureThatEveryProviderTakesIsShownBesideItsPath(String type) {
+    model.say("A cat.");
+    Conversation.with(Agent.aiHuman("desk", support()))
+        .post(null, Message.user("See"), new Attachment("cat", type, new byte[] {1, 2}))
+        .run();
+
+    UserMessage shown = (UserMessage) model.requests().get(0).messages().get(0);
+    String sent = type.split(";", -1)[0].toLowerCase(Locale.ROOT);
+    assertThat(shown.contents())
+        .containsExactly(
+            TextContent.from("See\nAttachment: /attachments/m-u1/cat"),
+            ImageContent.from("AQI=", sent));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"image/heic", "image/svg+xml", "image/tiff", "image/avif", "text/plain"})
+  void ofAnyOtherFileAModelReadsThePath(String type) {
+    model.say("I see.");
+    Conversation.with(Agent.aiHuman("desk", support()))
+        .post(
+            null,
+            Message.user("See"),
+            new Attachment("cat", type, new byte[] {1, 2}),
+            new Attachment("empty.png", "image/png", new byte[0]))
+        .run();
+
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: See\nAttachment: /attachments/m-u1/cat\nAttachment: /attachments/m-u1/empty.png");
   }
 
   /** Servers write schemas of older drafts, too, whose definitions are elsewhere. */

@@ -34,6 +34,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
@@ -49,6 +50,10 @@ import org.jspecify.annotations.Nullable;
 final class ModelRequest {
   /** How many of the latest messages include their pictures. */
   private static final int PICTURES = 10;
+
+  /** The pictures that every provider takes; one that it does not know fails the request. */
+  private static final Set<String> SHOWN =
+      Set.of("image/png", "image/jpeg", "image/gif", "image/webp");
 
   private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
 
@@ -189,15 +194,24 @@ final class ModelRequest {
         continue;
       }
       text.append(text.isEmpty() ? "" : "\n").append("Attachment: ").append(path);
-      if (pictures && file.mimeType().startsWith("image/")) {
+      String type = mediaType(file);
+      if (pictures && file.size() > 0 && SHOWN.contains(type)) {
         String data = Base64.getEncoder().encodeToString(recorder.bytes(file));
-        contents.add(ImageContent.from(data, file.mimeType()));
+        contents.add(ImageContent.from(data, type));
       }
     }
     if (!text.toString().isBlank()) {
       contents.add(0, TextContent.from(text.toString()));
     }
     return contents;
+  }
+
+  /** The type of a file without parameters. */
+  private static String mediaType(ThreadStorage.StoredFile file) {
+    String type = file.mimeType();
+    int parameters = type.indexOf(';');
+    String alone = parameters < 0 ? type : type.substring(0, parameters);
+    return alone.strip().toLowerCase(Locale.ROOT);
   }
 
   // --- what goes with it -----------------------------------------------------------------------
