@@ -20,6 +20,7 @@ import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.state.StopCode;
+import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -500,6 +501,45 @@ class RequestTest {
         .extracting(ThreadEvent.Compacting::attempt)
         .containsExactly(1, 2, 3);
     assertThat(talk.last().content()).isEqualTo("ok");
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void aSummaryThatWasInterruptedIsAskedForAgain() {
+    Scripted summarizer = Scripted.saying("Lost.", "In short.");
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 4; i++) {
+      talk.say("number " + i);
+    }
+
+    talk.post("number 5").crashDuring(Conversation.kind(ThreadEffect.Kind.COMPACT)).run();
+
+    assertThat(summarizer.requests()).hasSize(2);
+    assertThat(model.lastRequest().get(0)).endsWith("In short.");
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void aSummaryThatIsInterruptedFiveTimesIsPostponed() {
+    Scripted summarizer = Scripted.saying("Lost.", "Lost.", "Lost.", "Lost.", "Lost.", "In short.");
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 4; i++) {
+      talk.say("number " + i);
+    }
+
+    talk.post("number 5");
+    for (int i = 0; i < 5; i++) {
+      talk.crashDuring(Conversation.kind(ThreadEffect.Kind.COMPACT));
+    }
+    talk.run();
+    assertThat(summarizer.requests()).hasSize(5);
+    assertThat(talk.last().content()).isEqualTo("ok");
+    assertThat(model.lastRequest()).hasSize(10);
+
+    talk.say("number 6").say("number 7").say("number 8").say("number 9");
+    assertThat(model.lastRequest().get(0)).endsWith("In short.");
     talk.requireSame(desk);
   }
 

@@ -205,6 +205,9 @@ record RecordedThreadInputs(
         subjects.add(e.id());
       } else if (event instanceof ThreadEvent.EffectEnded e) {
         subjects.add(e.id());
+      } else if (event instanceof ThreadEvent.Compacting
+          || event instanceof ThreadEvent.Compacted) {
+        subjects.add(WantedEffects.summary(state.steps().count(), state.history().upTo()));
       } else if (event instanceof ThreadEvent.StepFailed e) {
         StepFrame frame = state.frames().get(e.frame());
         subjects.add("s" + (frame == null ? 0 : frame.step()));

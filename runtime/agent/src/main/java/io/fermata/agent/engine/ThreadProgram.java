@@ -15,12 +15,14 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.HeldWork;
 import io.fermata.agent.state.Mailbox;
 import io.fermata.agent.state.Relations;
 import io.fermata.agent.state.ScheduledEffect;
 import io.fermata.agent.state.StepFrame;
+import io.fermata.agent.state.StepState;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEffect;
 import io.fermata.agent.state.ThreadEvent;
@@ -49,9 +51,6 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadProgram
     implements Program<
         ThreadState, ThreadInput, ThreadEvent, ThreadEffect, ThreadInput.Result, Outside> {
-  /** How many consecutive interruptions make work fail. */
-  private static final int CUT_OFFS = 5;
-
   private final Agents agents;
   private final WantedEffects wanted;
   private final Map<Prompt, StepRequest.OfferedTools> tools = new ConcurrentHashMap<>();
@@ -575,7 +574,7 @@ public final class ThreadProgram
     for (StepFrame frame : state.frames().values()) {
       ThreadEffect turn = WantedEffects.turn(frame);
       boolean lost = turn != null && !running.contains(turn.key());
-      if (lost && frame.attempt() >= CUT_OFFS) {
+      if (lost && frame.attempt() >= StepState.CUT_OFFS) {
         failCutOff(loop, frame);
       } else if (lost && frame.stage() == StepFrame.Stage.THINKING) {
         loop.emit(
@@ -606,6 +605,13 @@ public final class ThreadProgram
         }
       }
     }
+    ThreadEffect summary = WantedEffects.summary(state);
+    if (summary != null && !running.contains(summary.key())) {
+      loop.emit(
+          summary.attempt() >= StepState.CUT_OFFS
+              ? new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at)
+              : new ThreadEvent.Compacting(summary.attempt() + 1, at));
+    }
     for (ScheduledEffect effect : state.effects().values()) {
       if (effect.status() == ScheduledEffect.Status.RUNNING
           && agents.find(effect) != null
@@ -627,7 +633,7 @@ public final class ThreadProgram
   }
 
   private static boolean repeatedlyCutOff(Policy policy, int attempt) {
-    return attempt >= policy.retry().attempts() - 1 + CUT_OFFS;
+    return attempt >= policy.retry().attempts() - 1 + StepState.CUT_OFFS;
   }
 
   /** Fails a step, or a turn of code, after repeated interruptions. */

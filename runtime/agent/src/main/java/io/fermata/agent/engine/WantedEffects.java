@@ -50,6 +50,14 @@ final class WantedEffects {
     return "s" + steps + (upTo == null ? "" : "." + upTo);
   }
 
+  /** The summary in progress; null for none. */
+  static @Nullable ThreadEffect summary(ThreadState state) {
+    String id = summary(state.steps().count(), state.history().upTo());
+    return state.compacting() == 0
+        ? null
+        : effect(ThreadEffect.Kind.COMPACT, id, state.compacting(), LONG);
+  }
+
   Next<ThreadEffect> next(ThreadState state) {
     List<ThreadEffect> wanted = new ArrayList<>();
     if (state.deleted()) {
@@ -60,11 +68,11 @@ final class WantedEffects {
     if (agent == null) {
       return new Pause<>(rest(state), List.of(), scheduled(state));
     }
+    ThreadEffect summary = summary(state);
     if (!state.greeted()) {
       wanted.add(effect(ThreadEffect.Kind.GREET, "thread", 1, Policy.DEFAULT));
-    } else if (state.compacting() > 0) {
-      String id = summary(state.steps().count(), state.history().upTo());
-      wanted.add(effect(ThreadEffect.Kind.COMPACT, id, state.compacting(), LONG));
+    } else if (summary != null) {
+      wanted.add(summary);
     }
     Message due = TurnLoop.due(state, agents);
     if (due != null) {

@@ -24,6 +24,9 @@ public record StepState(
     int compacting,
     int failedSummaries) {
 
+  /** How many consecutive interruptions make work fail. */
+  public static final int CUT_OFFS = 5;
+
   static final StepState NONE = new StepState(Map.of(), List.of(), 0, 0, 0);
 
   StepState with(StepFrame frame) {

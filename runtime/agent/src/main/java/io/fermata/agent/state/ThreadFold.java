@@ -185,10 +185,12 @@ public final class ThreadFold {
   private static ThreadState compacted(ThreadState state, ThreadEvent.Compacted compacted) {
     String summary = compacted.summary();
     String upTo = compacted.upTo();
-    boolean again = summary == null && state.compacting() < SUMMARIES;
+    int failed = state.steps().failedSummaries() + 1;
+    boolean again =
+        summary == null && failed < SUMMARIES && state.compacting() < StepState.CUT_OFFS;
     ThreadState after =
         state
-            .with(state.steps().compacted(again ? state.compacting() : 0))
+            .with(state.steps().compacted(again ? failed : 0))
             .with(state.usage().plus(compacted.usage()));
     if (summary != null && upTo != null) {
       return after.with(state.history().compacted(summary, upTo));
