@@ -80,6 +80,33 @@ class RequestTest {
                     .isSameAs(model.requests().get(0).toolSpecifications().get(0)));
   }
 
+  @Test
+  void aRequestWithoutToolsHasItsCallsAndTheirResultsAsText() {
+    Tool find = Tool.of("find", "Finds.", (flow, args) -> "two");
+    Prompt billing = Prompt.of("billing", model.model());
+    Agent desk = Agent.aiHuman("desk", support(LOOK, find, Handoff.to("billing", "Bills.")));
+    model
+        .then(
+            request ->
+                AiMessage.from(
+                    "I look.",
+                    List.of(model.wants("look", Map.of()), model.wants("find", Map.of()))))
+        .call("billing", Map.of("message", "A bill, please."))
+        .say("Here it is.");
+
+    Conversation talk = Conversation.with(desk, Agent.aiHuman("billing", billing)).say("Hi");
+
+    assertThat(model.requests().get(2).toolSpecifications()).isNullOrEmpty();
+    assertThat(model.lastRequest())
+        .containsExactly(
+            "user: Hi",
+            "assistant: I look.",
+            "user: (Calls of tools:)\nlook {} returned: seen\nfind {} returned: two",
+            "user: (Calls of tools:)\nbilling {\"message\":\"A bill, please.\"} returned: Handoff complete",
+            "user: A bill, please.");
+    assertThat(talk.last().content()).isEqualTo("Here it is.");
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"image/png", "image/jpeg", "image/gif", "image/webp", "IMAGE/PNG; q=1"})
   void aPictureThatEveryProviderTakesIsShownBesideItsPath(String type) {

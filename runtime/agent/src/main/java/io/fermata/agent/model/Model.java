@@ -281,9 +281,10 @@ public final class Model {
   private @Nullable ModelReply ask(ChatRequest request, ModelListener listener, Attempts failed)
       throws InterruptedException {
     ChatRequest given =
-        Reasoning.sentTo(name, request).toBuilder()
-            .parameters(terms.parameters.overrideWith(request.parameters()))
-            .build();
+        CallsAsText.of(
+            Reasoning.sentTo(name, request).toBuilder()
+                .parameters(terms.parameters.overrideWith(request.parameters()))
+                .build());
     ChatRequest mine =
         terms.contextTokens.isEmpty()
             ? RequestEnds.of(given)
