@@ -307,7 +307,10 @@ class EncryptedFieldsTest {
         .hasMessageContaining("FERMATA_KEYS cannot be used: Key number 1 has no id");
     String none = folder.resolve("none").toString();
     assertThatThrownBy(() -> DataKeys.from(Map.of(DataKeys.FILE_VARIABLE, none)))
-        .hasMessage("FERMATA_KEYS_FILE cannot be used: The key file does not exist: " + none);
+        .hasMessage(
+            "FERMATA_KEYS_FILE cannot be used: The key file does not exist: "
+                + none
+                + "; put it there, or name another");
     for (String wrong : List.of("k1", "k1:AAEC", "k 1:AAEC", "k1:***", K1 + "," + K1, ",")) {
       assertThatThrownBy(() -> DataKeys.parse(wrong))
           .isInstanceOf(IllegalArgumentException.class)
