@@ -83,11 +83,13 @@ final class RecordedThread {
     List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
     int left = position;
     for (JournalEntry<ThreadEvent> entry : journal.entries()) {
+      if (left == 0) {
+        break;
+      }
+      // An entry without events stays, as the number of an entry is its place.
       List<ThreadEvent> some = entry.events().subList(0, Math.min(left, entry.events().size()));
       left -= some.size();
-      if (!some.isEmpty()) {
-        entries.add(entry.with(some));
-      }
+      entries.add(entry.with(some));
     }
     return new ThreadJournal(journal.agent(), journal.threadId(), entries);
   }

@@ -65,6 +65,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -302,6 +303,30 @@ class EvaluationTest {
         .filter(entry -> entry.events().stream().anyMatch(kind::isInstance))
         .map(JournalEntry::seq)
         .toList();
+  }
+
+  @Test
+  void aTrialBeginsWithEachEntryAtItsPlaceAlsoThoseWithoutEvents() throws Exception {
+    ThreadJournal journal = ExportedJournal.read(export).thread();
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
+    for (JournalEntry<ThreadEvent> entry : journal.entries()) {
+      entries.add(moved(entry, entries.size() + 1, entry.events()));
+      entries.add(moved(entry, entries.size() + 1, List.of()));
+    }
+    ThreadJournal gaps = new ThreadJournal(journal.agent(), journal.threadId(), entries);
+
+    ThreadJournal before = RecordedThread.of(gaps).fork(2).before();
+
+    assertThat(before.entries())
+        .hasSizeGreaterThan(2)
+        .extracting(JournalEntry::seq)
+        .containsExactlyElementsOf(
+            LongStream.rangeClosed(1, before.entries().size()).boxed().toList());
+  }
+
+  private static JournalEntry<ThreadEvent> moved(
+      JournalEntry<ThreadEvent> entry, long seq, List<ThreadEvent> events) {
+    return new JournalEntry<>(seq, entry.at(), entry.by(), entry.principal(), events);
   }
 
   @Test
