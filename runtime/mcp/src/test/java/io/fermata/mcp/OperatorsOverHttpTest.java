@@ -280,6 +280,7 @@ class OperatorsOverHttpTest {
     HttpResponse<String> last = post(resolve, skip, "k2");
     assertThat(last.body()).contains("\"status\":\"complete\"");
     assertThat(post(resolve, skip, "k2").body()).isEqualTo(last.body());
+    isRefused(post(resolve, skip, "k1"), 409, "run_completed");
   }
 
   /** A run that waits for a decision. */

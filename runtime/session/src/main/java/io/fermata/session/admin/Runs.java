@@ -134,9 +134,9 @@ public interface Runs {
 
   /**
    * Resolves as without a key, but once: by the time that it is repeated, another step may wait for
-   * a decision, so the same resolution under the same key gets the recorded reply, or the error
-   * {@code stale_call} once that is not kept any more. Another resolution under it has the error
-   * {@code key_used}.
+   * a decision, so the same resolution under the same key gets the recorded reply, or once that is
+   * not kept any more the error {@code stale_call}, or that of a run that has ended. Another
+   * resolution under it has the error {@code key_used}.
    *
    * @param key by which {@code by} names this resolution of the run; null for none
    */
