@@ -322,13 +322,8 @@ public final class AgentThreads implements Threads {
       return failed(HostError.INVALID_KEY, HostError.INVALID_KEY.cause());
     }
     String callId = key == null ? null : CallLog.unrepliedId("stop " + key);
-    Request stop = new Request.OfThread(new ThreadInput.Stop(clock.millis()));
-    return view(
-        keyed(
-            threadId,
-            thread ->
-                unlessClosed(
-                    principal, () -> ask(thread, principal, callId, false, stop, TIMEOUT))));
+    ThreadInput stop = new ThreadInput.Stop(clock.millis());
+    return view(keyed(threadId, thread -> send(thread, principal, callId, stop)));
   }
 
   @Override
@@ -392,13 +387,22 @@ public final class AgentThreads implements Threads {
 
   /** A closing host refuses calls from outside; the state of a thread can still be read. */
   CompletionStage<ThreadReply> send(ThreadKey key, @Nullable String principal, ThreadInput input) {
-    return unlessClosed(
-        principal, () -> ask(key, principal, null, false, new Request.OfThread(input), TIMEOUT));
+    return send(key, principal, null, input);
   }
 
-  /** As {@link #send}, to a thread that may no longer exist. */
-  CompletionStage<Void> sendIfThere(ThreadKey key, ThreadInput input) {
-    return send(key, null, input)
+  private CompletionStage<ThreadReply> send(
+      ThreadKey key, @Nullable String principal, @Nullable String callId, ThreadInput input) {
+    return unlessClosed(
+        principal, () -> ask(key, principal, callId, false, new Request.OfThread(input), TIMEOUT));
+  }
+
+  /**
+   * As {@link #send}, to a thread that may no longer exist.
+   *
+   * @param callId recognises a repetition; null if the input does so itself
+   */
+  CompletionStage<Void> sendIfThere(ThreadKey key, @Nullable String callId, ThreadInput input) {
+    return send(key, null, callId, input)
         .handle(
             (reply, thrown) -> {
               if (thrown != null && !isMissing(thrown)) {
@@ -458,6 +462,7 @@ public final class AgentThreads implements Threads {
         ? CompletableFuture.completedFuture(null)
         : sendIfThere(
             ThreadKey.require(parent.threadId()),
+            null,
             new ThreadInput.ChildDeleted(child.threadId(), child.usage(), clock.millis()));
   }
 

@@ -31,6 +31,7 @@ import io.fermata.session.admin.Threads;
 import io.fermata.session.call.OutcomeJson;
 import io.fermata.session.call.ToolOutcome;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.journal.CallLog;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.ThreadKey;
@@ -329,7 +330,9 @@ public final class HostOutside implements Outside {
     if (left.flow() != null) {
       return withdrawn(use(left.flow(), left.call()));
     } else if (left.child() != null) {
-      done = tell(left.child(), new ThreadInput.Stop(now()));
+      // A stop that is sent again must not end what the child was given to do since.
+      String once = CallLog.unrepliedId("withdraw " + threadId + " " + left.call());
+      done = tell(left.child(), once, new ThreadInput.Stop(now()));
     } else if (left.unborn() != null) {
       done = tell(born(left.unborn(), left.call()).threadId(), new ThreadInput.Delete(now()));
     }
@@ -505,6 +508,10 @@ public final class HostOutside implements Outside {
   }
 
   private CompletionStage<Void> tell(String thread, ThreadInput input) {
-    return services.threads().sendIfThere(ThreadKey.require(thread), input);
+    return tell(thread, null, input);
+  }
+
+  private CompletionStage<Void> tell(String thread, @Nullable String callId, ThreadInput input) {
+    return services.threads().sendIfThere(ThreadKey.require(thread), callId, input);
   }
 }

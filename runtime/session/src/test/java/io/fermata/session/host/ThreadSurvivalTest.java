@@ -490,6 +490,30 @@ class ThreadSurvivalTest {
   }
 
   @Test
+  void aStopOfAChildThatIsSentAgainEndsNothingThatItWasGivenSince() throws Exception {
+    CompletableFuture<Void> thought = new CompletableFuture<>();
+    Model model =
+        ScriptedModels.answering(
+            messages -> {
+              thought.join();
+              return AiMessage.from("Heard.");
+            });
+    try (Fermata host = host(Agent.aiHuman("slow", Prompt.of("p", model)));
+        OpenStore store = Store.memory().open()) {
+      String child = created(host, "slow");
+      ThreadEvent.CallAbandoned left = new ThreadEvent.CallAbandoned("c1", null, child, null);
+      now(outside(host, store, "unused").withdraw(left));
+      post(host, child, "hello");
+
+      now(outside(host, store, "unused").withdraw(left));
+
+      thought.complete(null);
+      assertThat(settled(host, child).status()).isEqualTo(Threads.Status.RESTING);
+      assertThat(texts(host, child)).containsExactly("Heard.", "hello");
+    }
+  }
+
+  @Test
   void aRepeatedCallWaitsForARunThatAnotherHostCanContinue() throws Exception {
     try (Fermata host = host(echo());
         OpenStore store = Store.memory().open()) {
