@@ -14,6 +14,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Failures;
 import io.fermata.flow.json.Paths;
+import io.fermata.flow.logging.LoggedFailure;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -127,11 +128,12 @@ final class ActionRunner {
       return failed;
     }
     String detail = failed.detail();
+    Throwable thrown = failed.thrown();
     return new Input.Failed(
         failed.code(),
         secrets.masked(failed.message()),
         detail == null ? null : secrets.masked(detail),
-        failed.thrown());
+        thrown == null ? null : LoggedFailure.of(thrown, secrets::masked));
   }
 
   private static <T extends Record> CompletionStage<Input.Result> judge(

@@ -203,22 +203,28 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     }
 
     @Override
-    public void threw(Program.Acceptance<?, ?> acceptance) {
+    public void threw(Program.Acceptance<?, ?> acceptance, SessionPort.Quotable before) {
       for (Throwable thrown : acceptance.thrown()) {
-        warn("step", masked(Failures.text(thrown)), thrown);
+        if (acceptance instanceof Program.Accepted<?, ?> accepted) {
+          encryption.learn(accepted.events());
+        }
+        warn("step", Failures.text(thrown), thrown, before);
         host.handlers().steps().threw(thrown);
       }
     }
 
     @Override
-    public void warn(String what, String failure, @Nullable Throwable thrown) {
+    public void warn(
+        String what, String failure, @Nullable Throwable thrown, SessionPort.Quotable quotable) {
+      encryption.learn(quotable.events());
+      encryption.learnState(quotable.state());
       Throwable trace = thrown == null ? null : LoggedFailure.of(thrown, this::masked);
-      log().warn("{} {} failed: {}", entityId, what, Texts.inOneLine(failure), trace);
+      log().warn("{} {} failed: {}", entityId, what, Texts.inOneLine(masked(failure)), trace);
     }
 
     @Override
     public void keepSecret(io.fermata.flow.event.RunState run) {
-      encryption.learn(run);
+      encryption.learnState(run);
     }
   }
 

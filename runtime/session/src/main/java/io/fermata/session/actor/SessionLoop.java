@@ -197,7 +197,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private EffectBuilder<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
     Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
     Program.Acceptance<S, E> acceptance = program.accept(ahead, input);
-    session.threw(acceptance);
+    session.threw(acceptance, quotable());
     if (acceptance instanceof Program.Accepted<S, E> accepted) {
       return happened(state, accepted);
     }
@@ -222,6 +222,10 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
       events.forEach(event -> port.happened(current, event, now));
     }
     return drive(state, events.isEmpty());
+  }
+
+  private SessionPort.Quotable quotable() {
+    return new SessionPort.Quotable(unjournaled, ahead);
   }
 
   private void happens(Program.Accepted<S, E> accepted) {
@@ -337,7 +341,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     resultsUnjournaled |= !effect.policy().idempotent();
     String failure = port.failure(effect, ended.result());
     if (failure != null) {
-      session.warn(effect.key(), failure, port.thrown(ended.result()));
+      session.warn(effect.key(), failure, port.thrown(ended.result()), quotable());
     }
     return completed(state, effect, ended.result());
   }

@@ -49,15 +49,27 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     /** A text without the secrets of the session. */
     String masked(@Nullable String text);
 
-    /** Logs what the author's code threw while something was accepted or refused. */
-    void threw(Program.Acceptance<?, ?> acceptance);
+    /**
+     * Logs what the author's code threw while something was accepted or refused.
+     *
+     * @param before the moment before that
+     */
+    void threw(Program.Acceptance<?, ?> acceptance, Quotable before);
 
     /** Logs that something failed, which throws nothing or this. */
-    void warn(String what, String failure, @Nullable Throwable thrown);
+    void warn(String what, String failure, @Nullable Throwable thrown, Quotable quotable);
 
     /** Treats the values of secret fields in a state as secret from now on. */
     void keepSecret(RunState run);
   }
+
+  /**
+   * What a failure may quote, also before the journal has it.
+   *
+   * @param events what has happened since the last entry
+   * @param state that of the program after it
+   */
+  record Quotable(List<?> events, Object state) {}
 
   /**
    * A session at one moment.
@@ -297,7 +309,7 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
     return false;
   }
 
-  /** What is logged of a result; null for nothing. */
+  /** What is logged of a result, with the secrets in it; null for nothing. */
   @Nullable String failure(F effect, R result);
 
   /** What the author's code threw, for the log; null if it threw nothing. */

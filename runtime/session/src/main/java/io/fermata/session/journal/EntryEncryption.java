@@ -8,6 +8,7 @@ import io.fermata.flow.event.Event;
 import io.fermata.flow.event.RunState;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.EncryptionException;
+import java.util.List;
 import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.EventSeq;
@@ -147,9 +148,18 @@ public final class EntryEncryption {
     }
   }
 
-  /** Collects the secrets in the state of a run. */
-  public void learn(RunState run) {
-    if (!fields.isEmpty()) {
+  /** Collects the secrets of events before they are written, which is when a run starts. */
+  public void learn(List<?> events) {
+    for (Object happened : events) {
+      if (!fields.isEmpty() && happened instanceof Event event) {
+        secrets.learn(fields, event);
+      }
+    }
+  }
+
+  /** Collects the secrets in the state of a program. */
+  public void learnState(Object state) {
+    if (!fields.isEmpty() && state instanceof RunState run) {
       secrets.learn(fields, run);
     }
   }
@@ -191,8 +201,8 @@ public final class EntryEncryption {
       @Override
       public SessionState<S> fromJournal(Object stored) {
         Object plain = decrypted(stored);
-        if (plain instanceof SessionState<?> session && session.program() instanceof RunState run) {
-          learn(run);
+        if (plain instanceof SessionState<?> session) {
+          learnState(session.program());
         }
         return plain == null ? empty : (SessionState<S>) plain;
       }

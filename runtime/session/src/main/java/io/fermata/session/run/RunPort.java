@@ -286,15 +286,15 @@ public final class RunPort
     }
     if (!runs(program, run)) {
       Program.Acceptance<RunState, Event> migrated = program.migrate(run, now);
-      session.threw(migrated);
+      session.threw(migrated, new Quotable(events, run));
       if (migrated instanceof Program.Refused<RunState, Event> refused) {
         return answer(replies.of(refused.failure(), RunState.NONE, 0));
       }
       events.addAll(((Program.Accepted<RunState, Event>) migrated).events());
     }
-    Program.Acceptance<RunState, Event> begun =
-        program.fork(RunState.NONE.apply(events), request(call).updates(), now);
-    session.threw(begun);
+    RunState source = RunState.NONE.apply(events);
+    Program.Acceptance<RunState, Event> begun = program.fork(source, request(call).updates(), now);
+    session.threw(begun, new Quotable(events, source));
     if (begun instanceof Program.Refused<RunState, Event> refused) {
       return answer(replies.of(refused.failure(), RunState.NONE, 0));
     }
@@ -434,7 +434,7 @@ public final class RunPort
       return null;
     }
     Program.Acceptance<RunState, Event> migrated = how.apply(heir);
-    session.threw(migrated);
+    session.threw(migrated, new Quotable(List.of(), run));
     return migrated;
   }
 
@@ -707,7 +707,9 @@ public final class RunPort
 
   @Override
   public @Nullable String failure(StepEffect effect, Input.Result result) {
-    return result instanceof Input.Failed failed ? session.masked(failed.detail()) : null;
+    return result instanceof Input.Failed failed
+        ? Objects.requireNonNullElse(failed.detail(), "")
+        : null;
   }
 
   @Override

@@ -179,7 +179,7 @@ public final class ThreadPort
     }
     Program.Acceptance<ThreadState, ThreadEvent> begun =
         program.accept(fork.source().state(), fork.input());
-    session.threw(begun);
+    session.threw(begun, new Quotable(fork.source().events(), fork.source().state()));
     if (begun instanceof Program.Refused<ThreadState, ThreadEvent> refused) {
       return new Answer<>(refused(at, refused.failure()));
     }

@@ -15,6 +15,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.Agent;
@@ -22,12 +23,15 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Migrating;
+import io.fermata.flow.QuestionOptions;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
@@ -73,6 +77,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -274,13 +280,7 @@ class SecretsTest {
     Observed observed = new Observed();
     Observed replayed = new Observed();
     Observed trusted = new Observed();
-    ListAppender<ILoggingEvent> log = new ListAppender<>();
-    Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
-    Logger own = (Logger) LoggerFactory.getLogger("io.fermata");
-    log.start();
-    root.addAppender(log);
-    own.setLevel(Level.DEBUG);
-    try {
+    try (Logged log = new Logged()) {
       String runId;
       try (Fermata host = host(pay(), K1).recorder(observed).recorderWithSecrets(trusted).start()) {
         runId = runId(reply(host, "1", "start"));
@@ -316,18 +316,156 @@ class SecretsTest {
         silent(folder);
       }
       silent(folder);
-    } finally {
-      own.setLevel(null);
-      root.detachAppender(log);
+      log.silent("No [redacted] for");
     }
     assertThat(observed.observed).isNotEmpty();
     assertThat(replayed.observed).isNotEmpty();
     observed.observed.forEach(event -> silent("a recorder", event));
     replayed.observed.forEach(event -> silent("a replay", event));
     assertThat(trusted.observed).anySatisfy(event -> assertThat(event).contains(CARD));
-    List.copyOf(log.list).forEach(line -> silent("the log", line.getFormattedMessage()));
-    assertThat(log.list)
-        .anySatisfy(l -> assertThat(l.getFormattedMessage()).contains("No [redacted] for"));
+  }
+
+  /** A flow whose functions quote the card that was just typed in what they throw. */
+  private static Flow<Marked> quoting(
+      Consumer<QuestionOptions<Marked>> check, UnaryOperator<FlowBuilder<Marked>> next) {
+    FlowBuilder<Marked> flow =
+        Flow.of("pay", Marked.class)
+            .description("Takes a card in vain.")
+            .ask("ask", q -> q.question("card", "Card?", check))
+            .edge(START, "ask");
+    return next.apply(flow).compile();
+  }
+
+  private static IllegalStateException unfit(@Nullable Object card) {
+    return new IllegalStateException("Unfit: " + card);
+  }
+
+  @Test
+  void noLogQuotesASecretThatTheJournalDoesNotHaveYet() throws Exception {
+    UnaryOperator<FlowBuilder<Marked>> ends = flow -> flow.edge("ask", END);
+    Map<String, Flow<Marked>> flows =
+        Map.of(
+            "a check",
+            quoting(
+                card ->
+                    card.validate(
+                        c -> {
+                          throw unfit(c);
+                        }),
+                ends),
+            "an asynchronous check",
+            quoting(
+                card ->
+                    card.validateAsync(
+                        c -> {
+                          throw unfit(c);
+                        },
+                        check -> check.idempotent()),
+                ends),
+            "a question",
+            quoting(
+                card -> {},
+                flow ->
+                    flow.ask(
+                            "next",
+                            q ->
+                                q.question(
+                                    "more",
+                                    run -> {
+                                      throw unfit(run.card());
+                                    }))
+                        .edge("ask", "next")
+                        .edge("next", END)),
+            "a decision",
+            quoting(
+                card -> {},
+                flow ->
+                    flow.decide(
+                        "ask",
+                        d ->
+                            d.when(
+                                    "never",
+                                    read -> {
+                                      throw unfit(read.get("card", String.class));
+                                    })
+                                .to(END)
+                                .otherwise(END))),
+            "an action that may run before its entry",
+            quoting(
+                card -> {},
+                flow ->
+                    flow.act(
+                            "charge",
+                            run -> {
+                              throw unfit(run.state().card());
+                            },
+                            o -> o.idempotent())
+                        .edge("ask", "charge")
+                        .edge("charge", END)));
+    for (Map.Entry<String, Flow<Marked>> flow : flows.entrySet()) {
+      HostBuilder builder = host(flow.getValue(), K1).store(Store.memory());
+      try (Logged log = new Logged();
+          Fermata host = builder.start()) {
+        call(host, "start");
+        call(host, "continue", "card", CARD);
+        log.silent("Unfit: [redacted]");
+      } catch (AssertionError e) {
+        throw new AssertionError(flow.getKey(), e);
+      }
+    }
+  }
+
+  @Test
+  void noLogQuotesASecretOfTheSourceOfAForkThatCannotBeCarriedOver() throws Exception {
+    String runId;
+    try (Fermata host = host(before(), K1).start()) {
+      runId = runId(reply(host, "1", "start", "card", CARD, "pin", TOKEN));
+    }
+    Flow<After> flow =
+        after(
+            state -> {
+              throw unfit(state.get("pin", String.class));
+            });
+    try (Logged log = new Logged();
+        Fermata host = host(flow, K1).start()) {
+      CompletionStage<?> fork = host.fork("pay", runId, 1, ForkOptions.live());
+      assertThatThrownBy(() -> now(fork)).hasMessageContaining("cannot be carried over");
+      log.silent("Unfit: [redacted]");
+    }
+  }
+
+  /** What is logged meanwhile. */
+  private static final class Logged implements AutoCloseable {
+    private final Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
+    private final Logger own = (Logger) LoggerFactory.getLogger("io.fermata");
+    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
+
+    Logged() {
+      log.start();
+      root.addAppender(log);
+      own.setLevel(Level.DEBUG);
+    }
+
+    /** No line and no stack trace has a secret in it, and some line has this. */
+    void silent(String contained) {
+      List<ILoggingEvent> lines = List.copyOf(log.list);
+      for (ILoggingEvent line : lines) {
+        SecretsTest.silent("the log", line.getFormattedMessage());
+        for (IThrowableProxy each = line.getThrowableProxy();
+            each != null;
+            each = each.getCause()) {
+          SecretsTest.silent("a stack trace", each.getClassName() + ": " + each.getMessage());
+        }
+      }
+      assertThat(lines)
+          .anySatisfy(line -> assertThat(line.getFormattedMessage()).contains(contained));
+    }
+
+    @Override
+    public void close() {
+      own.setLevel(null);
+      root.detachAppender(log);
+    }
   }
 
   @Test
@@ -714,7 +852,7 @@ class SecretsTest {
 
   record Unmarked(String card) {}
 
-  record Marked(@Secret String card) {}
+  record Marked(@Secret String card, String more) {}
 
   private static <S extends Record> Flow<S> taking(Class<S> card) {
     return Flow.of("pay", card)
