@@ -13,6 +13,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.RunInfo;
 import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.ThreadException;
@@ -22,8 +23,10 @@ import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -31,7 +34,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A store that fails once a fork is written, when its source is looked for again. */
+/** What fails or happens once a fork is written, when its source is looked for again. */
 class UncheckedForkTest {
   record Trip(String city) {}
 
@@ -40,17 +43,35 @@ class UncheckedForkTest {
   /** Where journals end whose ends cannot be read. */
   private final AtomicReference<@Nullable String> unreadable = new AtomicReference<>();
 
+  /** What happens before such an end is looked for, which is then read after all. */
+  private final AtomicReference<@Nullable Callable<CompletionStage<?>>> meanwhile =
+      new AtomicReference<>();
+
   private Store store() {
     return AlteredStore.of(
         Store.sqlite(folder.resolve("fermata.db")),
         request -> {
           String end = unreadable.get();
-          return request.is("readBack")
-                  && end != null
-                  && request.argument(0).toString().endsWith(end)
-              ? AlteredStore.away()
-              : request.ask();
+          if (!request.is("readBack")
+              || end == null
+              || !request.argument(0).toString().endsWith(end)) {
+            return request.ask();
+          }
+          Callable<CompletionStage<?>> first = meanwhile.getAndSet(null);
+          if (first == null) {
+            return AlteredStore.away();
+          }
+          unreadable.set(null);
+          return first.call().thenCompose(done -> asked(request));
         });
+  }
+
+  private static CompletionStage<?> asked(AlteredStore.Request request) {
+    try {
+      return (CompletionStage<?>) Objects.requireNonNull(request.ask());
+    } catch (Throwable e) {
+      return CompletableFuture.failedFuture(e);
+    }
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
@@ -79,16 +100,25 @@ class UncheckedForkTest {
     return now(host.runs().list(RunQuery.ALL)).runs().stream().map(RunInfo::runId).toList();
   }
 
+  private static CompletionStage<ToolReply> start(Fermata host) {
+    ObjectNode start = Json.object().put("action", "start").put("intent", "travels");
+    ObjectNode meta = Json.object().put("fermata/sessionId", "s");
+    return host.call(new ToolCall("trip", "ann", start, meta, null), progress -> {});
+  }
+
+  private static String runId(ToolReply reply) {
+    return reply.meta().path("fermata/run").path("runId").asText();
+  }
+
+  private static String journal(String runId) {
+    return runId.substring(0, runId.indexOf('.'));
+  }
+
   @Test
   void aRunDoesNotStayBehind() throws Exception {
     try (Fermata host = Fermata.host().store(store()).flow(trip()).start()) {
-      ObjectNode start = Json.object().put("action", "start").put("intent", "travels");
-      ObjectNode meta = Json.object().put("fermata/sessionId", "s");
-      ToolReply reply =
-          now(host.call(new ToolCall("trip", "ann", start, meta, null), progress -> {}));
-      String source = reply.meta().path("fermata/run").path("runId").asText();
-      String journal = source.substring(0, source.indexOf('.'));
-      unreadable.set(journal);
+      String source = runId(now(start(host)));
+      unreadable.set(journal(source));
 
       assertThatThrownBy(() -> now(host.fork("trip", source, 1, ForkOptions.live())))
           .cause()
@@ -102,14 +132,55 @@ class UncheckedForkTest {
   }
 
   @Test
-  void aThreadDoesNotStayBehind() throws Exception {
-    Agent desk = Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Heard.")));
-    try (Fermata host = Fermata.host().store(store()).agent(desk).start()) {
+  void aRunDoesNotStayBehindIfAnotherOneHasBegunInPlaceOfItsSource() throws Exception {
+    try (Fermata host = Fermata.host().store(store()).flow(trip()).start()) {
+      String source = runId(now(start(host)));
+      unreadable.set(journal(source));
+      meanwhile.set(() -> host.runs().erase("trip", source).thenCompose(erased -> start(host)));
+
+      assertThatThrownBy(() -> now(host.fork("trip", source, 1, ForkOptions.live())))
+          .cause()
+          .isInstanceOfSatisfying(
+              ForkException.class, e -> assertThat(e.code()).isEqualTo("unknown_run"));
+
+      String other = runId(now(start(host)));
+      assertThat(journal(other)).isEqualTo(journal(source));
+      await(() -> runs(host), other);
+    }
+  }
+
+  private static Agent desk() {
+    return Agent.aiHuman("desk", Prompt.of("desk", ScriptedModels.saying("Heard.")));
+  }
+
+  private static CompletionStage<Threads.View> create(Threads threads) {
+    return threads.create(
+        new Threads.NewThread("ann", "desk", "a-key", Set.of(), Map.of(), List.of()));
+  }
+
+  @Test
+  void aThreadDoesNotStayBehindIfAnotherOneIsCreatedInPlaceOfItsSource() throws Exception {
+    try (Fermata host = Fermata.host().store(store()).agent(desk()).start()) {
       Threads threads = host.threads();
-      String source =
-          now(threads.create(
-                  new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
-              .threadId();
+      String source = now(create(threads)).threadId();
+      unreadable.set(source.substring(source.indexOf('.') + 1));
+      meanwhile.set(
+          () -> host.erase(Erasure.thread(source)).thenCompose(erased -> create(threads)));
+
+      assertThatThrownBy(() -> now(threads.fork("ann", source, Threads.NewFork.live())))
+          .cause()
+          .isInstanceOfSatisfying(
+              ThreadException.class, e -> assertThat(e.code()).isEqualTo("unknown_thread"));
+
+      await(() -> listed(threads), source);
+    }
+  }
+
+  @Test
+  void aThreadDoesNotStayBehind() throws Exception {
+    try (Fermata host = Fermata.host().store(store()).agent(desk()).start()) {
+      Threads threads = host.threads();
+      String source = now(create(threads)).threadId();
       unreadable.set(source.substring(source.indexOf('.') + 1));
 
       assertThatThrownBy(() -> now(threads.fork("ann", source, Threads.NewFork.live())))

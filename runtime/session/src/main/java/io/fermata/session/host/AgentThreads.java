@@ -246,17 +246,21 @@ public final class AgentThreads implements Threads {
     return journals
         .entries(source.entityId())
         .thenComposeAsync(
-            entries ->
-                forked(ThreadForks.of(principal, source.threadId(), entries), principal, how),
-            executor)
-        .thenCompose(
-            fork -> {
-              String threadId = fork.state().threadId();
-              return ForkRemoval.unlessKept(
-                  journals.requireKept(source).thenApply(kept -> fork),
-                  threadId,
-                  () -> delete(principal, threadId));
-            });
+            entries -> {
+              ThreadForks forks = ThreadForks.of(principal, source.threadId(), entries);
+              return forked(forks, principal, how)
+                  .thenCompose(fork -> unlessDeleted(source, forks.created(), fork));
+            },
+            executor);
+  }
+
+  private CompletionStage<ThreadReply> unlessDeleted(
+      ThreadKey source, ThreadEvent.Created created, ThreadReply fork) {
+    String threadId = fork.state().threadId();
+    return ForkRemoval.unlessKept(
+        journals.requireKept(source, created).thenApply(kept -> fork),
+        threadId,
+        () -> delete(created.principal(), threadId));
   }
 
   private CompletionStage<ThreadReply> forked(ThreadForks source, String principal, NewFork how) {

@@ -9,6 +9,7 @@ import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.replay.RunEvents;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoredEntry;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.Fork;
 import io.fermata.session.admin.SessionScope;
@@ -20,6 +21,7 @@ import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.Entry;
 import io.fermata.session.journal.JournalPages;
+import io.fermata.session.journal.RunEnd;
 import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.Handles;
 import io.fermata.session.key.HostError;
@@ -94,6 +96,16 @@ public record RunForks(
             "The journal of run %s of %s has more than %s MiB, so it cannot be forked; start a new run"
                 .formatted(runId, flow, JournalPages.LONGEST_WHOLE >> 20));
       }
+    }
+
+    long first() {
+      return entries.get(0).seq();
+    }
+
+    boolean has(Entry<?> entry) {
+      RunEnd end = entry.end();
+      return (end != null && end.runId().equals(runId))
+          || !RunEvents.of(runId).in(entry.ofRun().events()).isEmpty();
     }
 
     RunJournal journal() {
@@ -221,13 +233,18 @@ public record RunForks(
             .formatted(source.runId, source.flow));
   }
 
+  /** A session that was erased may have begun again, with other runs. */
   private CompletionStage<Fork> unlessErased(Source source, Fork fork) {
     CompletionStage<Fork> kept =
-        store
-            .readBack(source.entityId, Long.MAX_VALUE, 1)
+        hasRun(source, store.readBack(source.entityId, Long.MAX_VALUE, 1))
+            .thenCompose(
+                there ->
+                    there
+                        ? CompletableFuture.completedFuture(true)
+                        : hasRun(source, store.read(source.entityId, source.first(), 1)))
             .thenApply(
-                last -> {
-                  if (last.isEmpty()) {
+                there -> {
+                  if (!there) {
                     throw unknown(source);
                   }
                   return fork;
@@ -237,6 +254,17 @@ public record RunForks(
         kept,
         fork.runId() + " of " + fork.flow(),
         () -> eraser.erase(new SessionScope(Set.of(entityId), Set.of())));
+  }
+
+  /** Whether the very run that was copied begins or has ended in an entry. */
+  private CompletionStage<Boolean> hasRun(
+      Source source, CompletionStage<List<StoredEntry>> records) {
+    return records.thenApplyAsync(
+        entries ->
+            entries.stream()
+                .map(stored -> encryption.read(source.entityId, stored))
+                .anyMatch(source::has),
+        threads);
   }
 
   /** What is refused has no run. */

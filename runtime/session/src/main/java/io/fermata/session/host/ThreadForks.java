@@ -17,6 +17,7 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.ThreadKey;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -32,8 +33,7 @@ record ThreadForks(ThreadJournal source) {
   static ThreadForks of(
       String principal, String threadId, List<JournalEntry<ThreadEvent>> entries) {
     ThreadForks forks = of(new ThreadJournal("", threadId, entries));
-    ThreadEvent.Created created = forks.created();
-    if (created == null || !created.principal().equals(principal)) {
+    if (!forks.created().principal().equals(principal)) {
       throw ThreadJournals.unknown(threadId);
     }
     return forks;
@@ -47,23 +47,25 @@ record ThreadForks(ThreadJournal source) {
           "The journal of thread %s was read without the key that encrypts it; configure that key, or export the thread in clear, with exportWithSecrets"
               .formatted(journal.threadId()));
     }
-    ThreadForks forks = new ThreadForks(journal);
-    if (forks.created() == null || deletes(journal.events())) {
+    if (created(journal).isEmpty() || deletes(journal.events())) {
       throw ThreadJournals.unknown(journal.threadId());
     }
-    return forks;
+    return new ThreadForks(journal);
   }
 
   static boolean deletes(List<ThreadEvent> events) {
     return events.stream().anyMatch(ThreadEvent.Deleted.class::isInstance);
   }
 
-  private ThreadEvent.@Nullable Created created() {
-    return source.events().stream()
+  private static Optional<ThreadEvent.Created> created(ThreadJournal journal) {
+    return journal.events().stream()
         .filter(ThreadEvent.Created.class::isInstance)
         .map(ThreadEvent.Created.class::cast)
-        .findFirst()
-        .orElse(null);
+        .findFirst();
+  }
+
+  ThreadEvent.Created created() {
+    return created(source).orElseThrow();
   }
 
   /** The agent that the fork is named after. */

@@ -27,6 +27,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -218,20 +219,31 @@ final class ThreadJournals {
             executor));
   }
 
-  /** Refuses a thread that was deleted. */
-  CompletionStage<Void> requireKept(ThreadKey source) {
+  /** Refuses a thread that was deleted, also if another one was created under its id. */
+  CompletionStage<Void> requireKept(ThreadKey source, ThreadEvent.Created created) {
+    String entityId = source.entityId();
     return StoreErrors.translated(
         store
-            .readBack(source.entityId(), Long.MAX_VALUE, 1)
+            .readBack(entityId, Long.MAX_VALUE, 1)
+            .thenComposeAsync(
+                last ->
+                    has(entityId, last, ThreadEvent.Deleted.class::isInstance)
+                        ? CompletableFuture.completedFuture(List.of())
+                        : store.read(entityId, 1, 1),
+                executor)
             .thenAcceptAsync(
-                last -> {
-                  if (last.stream()
-                      .map(stored -> entry(source.entityId(), stored))
-                      .allMatch(entry -> ThreadForks.deletes(entry.events()))) {
+                first -> {
+                  if (!has(entityId, first, created::equals)) {
                     throw unknown(source.threadId());
                   }
                 },
                 executor));
+  }
+
+  private boolean has(String entityId, List<StoredEntry> records, Predicate<ThreadEvent> event) {
+    return records.stream()
+        .flatMap(stored -> entry(entityId, stored).events().stream())
+        .anyMatch(event);
   }
 
   // --- feeds -----------------------------------------------------------------------------------
