@@ -4,6 +4,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
+import io.fermata.agent.replay.ThreadSecrets;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.observe.Recorder;
@@ -355,7 +356,8 @@ public final class HostBuilder {
     return new Encryption(
         new EntryCipher(chosen == null ? null : EntryCipher.checked(chosen)),
         encrypted,
-        Map.copyOf(fields));
+        Map.copyOf(fields),
+        ThreadSecrets.of(agents));
   }
 
   private static String listed(Map<String, SecretFields> fields) {

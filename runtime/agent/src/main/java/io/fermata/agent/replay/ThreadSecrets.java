@@ -9,7 +9,10 @@ import io.fermata.agent.Offered;
 import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.state.CallState;
+import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.Flow;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
@@ -27,6 +30,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -43,7 +47,10 @@ public final class ThreadSecrets {
   private final Map<String, SecretFields> scheduled;
   private final SecretFields everywhere;
   private final Map<String, SecretFields> asked = new HashMap<>();
-  private final Secrets known = new Secrets();
+  private final Secrets known;
+
+  /** The last names of the secret fields that the thread has had a value for, or asked for. */
+  private final Set<String> names = new TreeSet<>();
 
   /** The calls of tools that mark arguments. */
   private final Set<RequestedCall> called = new LinkedHashSet<>();
@@ -51,7 +58,9 @@ public final class ThreadSecrets {
   private ThreadSecrets(
       Map<String, SecretFields> arguments,
       Map<String, SecretFields> scheduled,
-      SecretFields everywhere) {
+      SecretFields everywhere,
+      Secrets known) {
+    this.known = known;
     this.arguments = arguments;
     this.scheduled = scheduled;
     this.everywhere = everywhere;
@@ -69,7 +78,7 @@ public final class ThreadSecrets {
         mark(scheduled, effect.name(), effect.arguments());
       }
     }
-    return new ThreadSecrets(arguments, scheduled, SecretFields.NONE);
+    return new ThreadSecrets(arguments, scheduled, SecretFields.NONE, new Secrets());
   }
 
   private static void mark(Map<String, SecretFields> marked, String name, ArgumentSchema schema) {
@@ -90,7 +99,21 @@ public final class ThreadSecrets {
   public ThreadSecrets and(Collection<String> names) {
     SecretFields more =
         SecretFields.of(names.stream().map(name -> "**." + name).toArray(String[]::new));
-    return new ThreadSecrets(arguments, scheduled, everywhere.and(more));
+    return new ThreadSecrets(arguments, scheduled, everywhere.and(more), new Secrets());
+  }
+
+  /**
+   * The same, in a thread of which nothing was read yet.
+   *
+   * @param secrets gets its values
+   */
+  public ThreadSecrets into(Secrets secrets) {
+    return new ThreadSecrets(arguments, scheduled, everywhere, secrets);
+  }
+
+  /** Whether a tool or a scheduled handler marks something. */
+  public boolean marked() {
+    return !arguments.isEmpty() || !scheduled.isEmpty();
   }
 
   // --- what is known ----------------------------------------------------------------------------
@@ -102,6 +125,51 @@ public final class ThreadSecrets {
         .filter(call -> !ofCall(call.name()).isEmpty())
         .filter(call -> object(call.function().arguments()) != null)
         .forEach(called::add);
+  }
+
+  /** Notes what the journal of a thread must not show of an event. */
+  public void keep(ThreadEvent event) {
+    find(event, known::add);
+    requested(event).forEach(this::keep);
+    if (event instanceof ThreadEvent.Scheduled e) {
+      names.addAll(ofEffect(e.effect()).lastNames());
+    }
+  }
+
+  /** Notes what the journal of a thread must not show of the calls that are in progress. */
+  public void keep(ThreadState state) {
+    for (StepFrame frame : state.frames().values()) {
+      for (CallState call : frame.calls()) {
+        keep(call.call());
+        if (call.question() != null) {
+          ask(call.key(), call.question());
+        }
+      }
+    }
+  }
+
+  /** A short value within a text is not found, so the arguments are kept as one text. */
+  private void keep(RequestedCall call) {
+    List<JsonNode> found = new ArrayList<>();
+    calls(List.of(call), found::add);
+    if (!found.isEmpty()) {
+      names.addAll(ofCall(call.name()).lastNames());
+      found.forEach(known::add);
+      known.add(TextNode.valueOf(call.function().arguments()));
+    }
+  }
+
+  /** The last names of those fields; they become more. */
+  public Set<String> names() {
+    return names;
+  }
+
+  private void ask(String call, JsonNode question) {
+    SecretFields fields = asked(question);
+    if (!fields.isEmpty()) {
+      asked.merge(call, fields, SecretFields::and);
+      names.addAll(fields.lastNames());
+    }
   }
 
   /** The calls that an event brings. */
@@ -119,7 +187,7 @@ public final class ThreadSecrets {
   /** Hands over every secret value that an event brings. */
   public void find(ThreadEvent event, Consumer<JsonNode> found) {
     if (event instanceof ThreadEvent.CallAsked e) {
-      asked.merge(e.call(), asked(e.question()), SecretFields::and);
+      ask(e.call(), e.question());
     } else if (event instanceof ThreadEvent.CallAnswered e && e.answers() != null) {
       answered(e.call()).find("", e.answers(), found);
     }
@@ -134,9 +202,10 @@ public final class ThreadSecrets {
 
   private void calls(List<RequestedCall> calls, Consumer<JsonNode> found) {
     for (RequestedCall call : calls) {
-      ObjectNode given = object(call.function().arguments());
+      SecretFields fields = ofCall(call.name());
+      ObjectNode given = fields.isEmpty() ? null : object(call.function().arguments());
       if (given != null) {
-        ofCall(call.name()).find("", given, found);
+        fields.find("", given, found);
       }
     }
   }

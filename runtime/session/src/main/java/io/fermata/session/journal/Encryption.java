@@ -3,6 +3,7 @@ package io.fermata.session.journal;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.BinaryNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.agent.replay.ThreadSecrets;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.persistence.spi.StoredEntry;
@@ -13,6 +14,7 @@ import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.key.SessionKey;
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -22,14 +24,23 @@ import org.jspecify.annotations.Nullable;
  * The encryption settings of a host.
  *
  * @param fields the secret fields by flow; flows without secrets are absent
+ * @param agents what the tools of agents mark as secret
  */
 public record Encryption(
-    EntryCipher cipher, EncryptedFields what, Map<String, SecretFields> fields) {
+    EntryCipher cipher,
+    EncryptedFields what,
+    Map<String, SecretFields> fields,
+    ThreadSecrets agents) {
   /** Without keys. */
   public static final Encryption NONE =
       new Encryption(new EntryCipher(null), EncryptedFields.SECRETS, Map.of());
 
   private static final JournalSerializer SERIALIZER = new JournalSerializer();
+
+  /** Without agents. */
+  public Encryption(EntryCipher cipher, EncryptedFields what, Map<String, SecretFields> fields) {
+    this(cipher, what, fields, ThreadSecrets.of(List.of()));
+  }
 
   /** Decrypts with the keys from the environment, if there are any. */
   public static Encryption ofEnvironment() {
@@ -46,7 +57,8 @@ public record Encryption(
 
   /** The id of the key that entries are encrypted with; null if none is. */
   public @Nullable String encryptsWith() {
-    return fields.isEmpty() && what == EncryptedFields.SECRETS ? null : cipher.current();
+    boolean nothing = fields.isEmpty() && !agents.marked() && what == EncryptedFields.SECRETS;
+    return nothing ? null : cipher.current();
   }
 
   /** The ids of the keys that decrypt; null if they cannot be listed. */
@@ -58,19 +70,15 @@ public record Encryption(
   public Encryption knowing(Map<String, SecretFields> others) {
     Map<String, SecretFields> all = new HashMap<>(fields);
     others.forEach((flow, more) -> all.merge(flow, more, SecretFields::and));
-    return new Encryption(cipher, what, all);
+    return new Encryption(cipher, what, all, agents);
   }
 
   /** The encryption of one session. */
   public EntryEncryption of(String entityId) {
-    return new EntryEncryption(entityId, this, fieldsOf(entityId));
-  }
-
-  private SecretFields fieldsOf(String entityId) {
-    boolean thread = SessionKey.agentOf(entityId) != null;
-    return thread
-        ? SecretFields.NONE
-        : fields.getOrDefault(SessionKey.flowOf(entityId), SecretFields.NONE);
+    return SessionKey.agentOf(entityId) != null
+        ? EntryEncryption.ofThread(entityId, this)
+        : EntryEncryption.ofRuns(
+            entityId, this, fields.getOrDefault(SessionKey.flowOf(entityId), SecretFields.NONE));
   }
 
   /**

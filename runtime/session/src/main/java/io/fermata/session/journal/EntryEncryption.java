@@ -2,6 +2,9 @@ package io.fermata.session.journal;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import io.fermata.agent.replay.ThreadSecrets;
+import io.fermata.agent.state.ThreadEvent;
+import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.Secrets;
 import io.fermata.flow.event.Event;
@@ -17,7 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Encrypts and decrypts the entries and snapshots of one session. It collects the secrets of the
- * session's run as they pass, and keeps those of the previous run, whose last reply is kept.
+ * session's run or thread as they pass, and keeps those of the previous run, whose last reply is
+ * kept.
  *
  * <p>If an entry cannot be decrypted, it and all later ones are skipped and {@link #unreadable} is
  * set: the session must then do nothing, so that its journal stays unchanged.
@@ -26,16 +30,37 @@ public final class EntryEncryption {
   private final String entityId;
   private final Encryption encryption;
   private final SecretFields fields;
+  private final @Nullable ThreadSecrets thread;
+
+  /** Those of a thread become more. */
   private final Set<String> names;
-  private Secrets secrets = new Secrets();
+
+  private Secrets secrets;
   private Secrets before = new Secrets();
   private @Nullable EncryptionException unreadable;
 
-  EntryEncryption(String entityId, Encryption encryption, SecretFields fields) {
+  private EntryEncryption(
+      String entityId,
+      Encryption encryption,
+      SecretFields fields,
+      Secrets secrets,
+      @Nullable ThreadSecrets thread) {
     this.entityId = entityId;
     this.encryption = encryption;
     this.fields = fields;
-    this.names = fields.lastNames();
+    this.secrets = secrets;
+    this.thread = thread;
+    this.names = thread == null ? fields.lastNames() : thread.names();
+  }
+
+  static EntryEncryption ofRuns(String entityId, Encryption encryption, SecretFields fields) {
+    return new EntryEncryption(entityId, encryption, fields, new Secrets(), null);
+  }
+
+  static EntryEncryption ofThread(String entityId, Encryption encryption) {
+    Secrets secrets = new Secrets();
+    return new EntryEncryption(
+        entityId, encryption, SecretFields.NONE, secrets, encryption.agents().into(secrets));
   }
 
   /** Why the journal could not be read; null if it was read. */
@@ -56,7 +81,14 @@ public final class EntryEncryption {
     Entry<?> kept = withSecrets(entry);
     return encryption.what() == EncryptedFields.EVERYTHING
         ? encryption.whole(entityId, kept, null)
-        : fields.isEmpty() ? kept : inParts(kept, null);
+        : hasNone() ? kept : inParts(kept, null);
+  }
+
+  /** Whether nothing is encrypted in parts: a host may have tools with secrets and no key. */
+  private boolean hasNone() {
+    return thread == null
+        ? fields.isEmpty()
+        : (secrets.isEmpty() && names.isEmpty()) || encryption.encryptsWith() == null;
   }
 
   /**
@@ -76,7 +108,7 @@ public final class EntryEncryption {
   }
 
   private Object storedSnapshot(Object state) {
-    if (fields.isEmpty() && encryption.what() == EncryptedFields.SECRETS) {
+    if (hasNone() && encryption.what() == EncryptedFields.SECRETS) {
       return state;
     }
     ArrayNode known = before.known().addAll(secrets.known());
@@ -129,7 +161,7 @@ public final class EntryEncryption {
 
   /** Collects the secrets of an entry. */
   public void learn(Entry<?> entry) {
-    if (fields.isEmpty()) {
+    if (fields.isEmpty() && thread == null) {
       return;
     }
     secrets.forgetEldest();
@@ -142,24 +174,28 @@ public final class EntryEncryption {
         before = secrets;
         secrets = new Secrets();
       }
-      if (happened instanceof Event event) {
-        secrets.learn(fields, event);
-      }
+      note(happened);
+    }
+  }
+
+  private void note(Object happened) {
+    if (thread != null && happened instanceof ThreadEvent event) {
+      thread.keep(event);
+    } else if (!fields.isEmpty() && happened instanceof Event event) {
+      secrets.learn(fields, event);
     }
   }
 
   /** Collects the secrets of events before they are written, which is when a run starts. */
   public void learn(List<?> events) {
-    for (Object happened : events) {
-      if (!fields.isEmpty() && happened instanceof Event event) {
-        secrets.learn(fields, event);
-      }
-    }
+    events.forEach(this::note);
   }
 
   /** Collects the secrets in the state of a program. */
   public void learnState(Object state) {
-    if (!fields.isEmpty() && state instanceof RunState run) {
+    if (thread != null && state instanceof ThreadState now) {
+      thread.keep(now);
+    } else if (!fields.isEmpty() && state instanceof RunState run) {
       secrets.learn(fields, run);
     }
   }

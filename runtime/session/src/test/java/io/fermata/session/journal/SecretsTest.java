@@ -19,9 +19,13 @@ import ch.qos.logback.classic.spi.IThrowableProxy;
 import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.Agent;
+import io.fermata.agent.FlowTool;
+import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
+import io.fermata.agent.model.Model;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Migrating;
@@ -36,6 +40,7 @@ import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.session.ExportedJournal;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
 import io.fermata.session.Rollout;
@@ -724,6 +729,104 @@ class SecretsTest {
       assertThatThrownBy(() -> now(host.threads().get("ann", id))).hasMessageContaining("key k1");
     }
     assertThat(records()).isEqualTo(records);
+  }
+
+  /** A host whose agent calls a tool, and then says what came of it. */
+  private HostBuilder desk(Offered tool, String arguments) {
+    Model model = ScriptedModels.calling(tool.name(), arguments, result -> "Done: " + result);
+    return Fermata.host()
+        .store(store())
+        .agent(Agent.aiHuman("desk", Prompt.of("desk", model).tools(tool)))
+        .keys(DataKeys.parse(K1))
+        .settings(Settings.DEFAULT.snapshotEvery(1));
+  }
+
+  private static Threads.View served(Threads threads) throws Exception {
+    var wanted = new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of());
+    String id = now(threads.create(wanted)).threadId();
+    var said = new Threads.NewMessage(Message.user("Pay"), List.of(), null);
+    now(threads.post("ann", id, said));
+    return now(threads.settled("ann", id, Duration.ofSeconds(30)));
+  }
+
+  private static String messages(Threads threads, String id) throws Exception {
+    return now(threads.messages("ann", id, Threads.MessageQuery.latest(10).withSilent()))
+        .messages()
+        .toString();
+  }
+
+  @Test
+  void whatAPersonAnswersToAFlowOfAnAgentIsEncryptedInTheThreadToo() throws Exception {
+    FlowTool pay = FlowTool.of("pay", "Pays.", taking(Marked.class));
+    String id;
+    String call;
+    try (Fermata host = desk(pay, "{}").start()) {
+      Threads.View asked = served(host.threads());
+      id = asked.threadId();
+      call = asked.questions().get(0).call();
+    }
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    ByteArrayOutputStream open = new ByteArrayOutputStream();
+    // What was asked is in its snapshot.
+    try (Fermata host = desk(pay, "{}").start()) {
+      var answers = Json.object().put("card", CARD);
+      now(host.threads().answer("ann", id, new Threads.Answer(call, "a1", null, answers, null)));
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+      assertThat(messages(host.threads(), id)).contains(CARD);
+      String fork = now(host.threads().fork("ann", id, Threads.NewFork.live())).threadId();
+      assertThat(messages(host.threads(), fork)).contains(CARD);
+      now(host.journals().thread(id).export(exported));
+      now(host.journals().thread(id).exportWithSecrets(open));
+    }
+    silent(folder);
+    silent("the export", exported.toString(StandardCharsets.UTF_8));
+    assertThat(open.toString(StandardCharsets.UTF_8)).contains(CARD);
+    Path file = Files.write(folder.resolve("thread.jsonl"), exported.toByteArray());
+    ThreadJournal redacted = ExportedJournal.read(file, DataKeys.parse(K2)).thread();
+    assertThat(redacted.redacted()).isTrue();
+    assertThat(redacted.events().toString()).contains("[redacted]").doesNotContain(CARD);
+    for (ByteArrayOutputStream lines : List.of(exported, open)) {
+      Path other = Files.createTempDirectory(folder, "other");
+      Store empty = Store.sqlite(other.resolve("o.db"));
+      try (Fermata host =
+          desk(pay, "{}").store(empty).keys(DataKeys.parse(K2 + "," + K1)).start()) {
+        now(host.journals().importFrom(new ByteArrayInputStream(lines.toByteArray())));
+        assertThat(messages(host.threads(), id)).contains(CARD);
+      }
+      silent(other);
+    }
+    try (Fermata host = desk(pay, "{}").keys(DataKeys.parse(K2)).start()) {
+      assertThatThrownBy(() -> now(host.threads().get("ann", id))).hasMessageContaining("key k1");
+    }
+  }
+
+  record Payment(String order, @Secret String card, @Secret String pin) {}
+
+  @Test
+  void aMarkedArgumentOfAToolIsEncryptedInTheThreadAndInNoLog() throws Exception {
+    Tool pay =
+        Tool.of(
+            "pay",
+            "Pays an order.",
+            Payment.class,
+            (flow, args) -> {
+              throw unfit(args.card());
+            });
+    String arguments = "{\"order\":\"B-1\",\"card\":\"" + CARD + "\",\"pin\":\"%7\"}";
+    String id;
+    try (Logged log = new Logged();
+        Fermata host = desk(pay, arguments).start()) {
+      id = served(host.threads()).threadId();
+      assertThat(messages(host.threads(), id)).contains(CARD);
+      log.silent("Unfit: [redacted]");
+    }
+    silent(folder);
+    new StoreFiles(folder)
+        .texts()
+        .forEach((file, text) -> assertThat(text).as(file).doesNotContain("%7"));
+    try (Fermata host = desk(pay, arguments).start()) {
+      assertThat(messages(host.threads(), id)).contains(CARD);
+    }
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
