@@ -19,6 +19,8 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -27,6 +29,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is left of a journal in the files of a store. */
 @Tag("slow")
@@ -159,12 +163,50 @@ class SqliteErasureTest {
     assertThatThrownBy(() -> Store.sqlite(directory.resolve("none")).backup(file()))
         .hasMessageContaining("does not exist");
     assertThatThrownBy(() -> Store.sqlite(other).backup(directory.resolve("new")))
-        .isInstanceOf(StoreException.class);
+        .isInstanceOf(StoreException.class)
+        .hasMessage(other + " is not a SQLite database; choose another file");
     assertThatThrownBy(() -> Store.memory().backup(directory.resolve("new")))
         .hasMessageContaining("export single runs");
     assertThat(other).hasContent("of somebody else");
     assertThat(directory.resolve("new")).doesNotExist();
     assertThat(directory.resolve("new.part")).doesNotExist();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"-wal", "-shm", "-journal"})
+  void aBackupIsNotMadeBesideWhatIsLeftOfAnotherFileOfItsName(String suffix) throws IOException {
+    Path copy = directory.resolve("copy.db");
+    Path left = Files.writeString(directory.resolve("copy.db" + suffix), "of another file");
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      host.open("a").write(new Line("one"));
+      assertThatThrownBy(() -> Host.await(host.store().backup(copy)))
+          .rootCause()
+          .isInstanceOf(StoreException.class)
+          .hasMessage(
+              left + " is left of another file of that name; move it away or choose another file");
+      assertThat(left).hasContent("of another file");
+      assertThat(copy).doesNotExist();
+      Files.delete(left);
+      Host.await(host.store().backup(copy));
+    }
+    try (Host restored = Host.on(Store.sqlite(copy))) {
+      assertThat(restored.open("a").lines()).containsExactly("one");
+    }
+  }
+
+  @Test
+  void aBackupOfADamagedFileNamesTheDamageAndTheNextStep() throws IOException {
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      host.open("a").writeTogether(Collections.nCopies(300, new Line("one ".repeat(300))));
+    }
+    byte[] bytes = Files.readAllBytes(file());
+    Arrays.fill(bytes, bytes.length / 2, bytes.length, (byte) 7);
+    Files.write(file(), bytes);
+
+    assertThatThrownBy(() -> Store.sqlite(file()).backup(directory.resolve("copy.db")))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContainingAll(file() + " is damaged (", "restore it from a backup");
+    assertThat(directory.resolve("copy.db")).doesNotExist();
   }
 
   @Test

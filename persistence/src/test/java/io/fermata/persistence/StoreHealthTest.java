@@ -83,7 +83,7 @@ public final class StoreHealthTest {
       assertThatThrownBy(() -> store.backup(files.resolve("copy.db")))
           .as("there is room for the lock alone")
           .isInstanceOf(StoreException.class)
-          .hasMessageContainingAll("cannot be copied to", "full");
+          .hasMessageContainingAll("cannot be copied to", "full; choose a file on another disk");
       assertThat(files).isEmptyDirectory();
       disk.free();
       store.backup(files.resolve("copy.db"));

@@ -1,6 +1,7 @@
 package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
@@ -11,6 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.util.List;
+import org.sqlite.SQLiteErrorCode;
 
 /**
  * Copies the file of a SQLite store at one moment. It only reads: a host may have the file open, in
@@ -41,14 +44,29 @@ final class SqliteBackup {
           to + " cannot be written: " + SqliteFile.reason(failed) + "; choose another file",
           failed);
     } catch (SQLException failed) {
-      throw new StoreException(
-          file.name() + " cannot be copied to " + to + ": " + failed.getMessage(), failed);
+      throw SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL)
+          ? new StoreException(
+              StoreProblem.FULL,
+              file.name()
+                  + " cannot be copied to "
+                  + to
+                  + ", as the disk is full; choose a file on another disk",
+              failed)
+          : SqliteSchema.explain(file, failed);
     }
   }
 
   private static void requireNew(Path to) throws FileAlreadyExistsException {
     if (Files.exists(to)) {
       throw new FileAlreadyExistsException(to.toString());
+    }
+    // SQLite would apply them to the copy.
+    for (String suffix : List.of("-wal", "-shm", "-journal")) {
+      Path left = to.resolveSibling(to.getFileName() + suffix);
+      if (Files.exists(left)) {
+        throw new StoreException(
+            left + " is left of another file of that name; move it away or choose another file");
+      }
     }
   }
 

@@ -9,6 +9,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
 import org.sqlite.SQLiteConfig;
+import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
 
 /**
@@ -198,6 +199,10 @@ public final class SqliteSchema {
               + "); choose another file");
     }
     return SchemaSteps.version(connection, file.name());
+  }
+
+  static boolean has(SQLException failed, SQLiteErrorCode code) {
+    return failed instanceof SQLiteException sqlite && sqlite.getResultCode() == code;
   }
 
   static StoreException explain(SqliteFile file, SQLException failed) {

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.sqlite.ProgressHandler;
 import org.sqlite.SQLiteErrorCode;
-import org.sqlite.SQLiteException;
 
 /** Checks the file of a SQLite store: its structure, and what is in it. */
 final class SqliteVerification {
@@ -66,10 +65,6 @@ final class SqliteVerification {
     }
   }
 
-  private static boolean has(SQLException failed, SQLiteErrorCode code) {
-    return failed instanceof SQLiteException sqlite && sqlite.getResultCode() == code;
-  }
-
   /** What a check finds, until it ends or its time is up. */
   private static List<String> structure(Connection connection, String check) throws SQLException {
     List<String> found = new ArrayList<>();
@@ -81,9 +76,9 @@ final class SqliteVerification {
         }
       }
     } catch (SQLException failed) {
-      if (has(failed, SQLiteErrorCode.SQLITE_CORRUPT)) {
+      if (SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_CORRUPT)) {
         found.add(String.valueOf(failed.getMessage()));
-      } else if (!has(failed, SQLiteErrorCode.SQLITE_INTERRUPT)) {
+      } else if (!SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_INTERRUPT)) {
         throw failed;
       }
     }
