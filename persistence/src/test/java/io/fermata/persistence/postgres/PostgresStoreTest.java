@@ -10,6 +10,7 @@ import io.fermata.persistence.contract.Host;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.contract.Note.Plan;
 import io.fermata.persistence.directory.DirectoryCursor;
+import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.directory.DirectoryQuery;
 import io.fermata.persistence.directory.DirectoryQuery.Order;
 import io.fermata.persistence.memory.DirectoryContract;
@@ -29,6 +30,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -106,6 +108,69 @@ final class PostgresStoreTest extends SqlContract {
         .numbers(
             "SELECT pid FROM pg_stat_activity WHERE datname = ? AND usename = 'fermata'",
             database().database());
+  }
+
+  /** The columns whose statistics quote a text, or its bytes. */
+  private List<String> quoting(String text) {
+    String columns =
+        database()
+            .text(
+                """
+                SELECT coalesce(string_agg(DISTINCT attname, ' ' ORDER BY attname), '')
+                FROM pg_stats
+                WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+                  AND concat(most_common_vals, histogram_bounds, most_common_elems)
+                    ~* ('%1$s|' || encode('%1$s', 'hex'))
+                """
+                    .formatted(text));
+    return columns.isEmpty() ? List.of() : List.of(columns.split(" "));
+  }
+
+  /** The tables and indexes whose files have a text, deleted or not. */
+  private List<String> holding(String text) {
+    return Stream.of(
+            "event_journal", "event_journal_pkey", "snapshot", "directory", "directory_tag_pkey")
+        .filter(
+            name ->
+                database()
+                        .number(
+                            "SELECT position(convert_to(?, 'UTF8') IN"
+                                + " pg_read_binary_file(pg_relation_filepath(?)))",
+                            text,
+                            name)
+                    > 0)
+        .toList();
+  }
+
+  @Test
+  void theStatisticsOfTheDatabaseQuoteNoContentAndAFullVacuumLeavesNothingErased() {
+    String marker = "Rumpelstiltskin";
+    try (Host host = Host.on(store())) {
+      List<String> marked = new ArrayList<>();
+      for (String text : List.of(marker, "other")) {
+        for (int i = 0; i < 40; i++) {
+          String id = text + " " + i;
+          host.openWithSnapshots(id).write(new Line(id), new Line(id), new Line(id), new Line(id));
+          Host.await(
+              host.store()
+                  .directory()
+                  .put(
+                      new DirectoryEntry(
+                          id, "run", text, id, 1, i, i, Set.of(text), Map.of("of", id))));
+          marked.add(id);
+        }
+      }
+      database().execute("ANALYZE");
+      assertThat(quoting(marker))
+          .contains("persistence_id", "principal", "tag")
+          .doesNotContain("event_payload", "snapshot_payload", "searchable", "labels");
+
+      host.forget(marked.subList(0, 40).toArray(String[]::new));
+      database().execute("VACUUM (FULL, ANALYZE)", "CHECKPOINT");
+      assertThat(quoting(marker)).isEmpty();
+      assertThat(holding(marker)).isEmpty();
+      assertThat(holding("other")).hasSize(5);
+    }
   }
 
   @Test
