@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -99,6 +100,34 @@ class SqliteErasureTest {
 
       assertThat(marked()).isEmpty();
       assertThat(host.open("other 7").lines()).hasSize(8);
+    }
+    assertThat(marked()).isEmpty();
+  }
+
+  @Test
+  void whatSqliteCopiedBetweenPagesIsInNoFileThatIsRewrittenAndInNoBackup() throws IOException {
+    Random random = new Random(17);
+    Path copy = directory.resolve("copy.db");
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      for (int round = 0; round < 30; round++) {
+        List<CompletionStage<Long>> written = new ArrayList<>();
+        for (int line = 0; line < 6; line++) {
+          for (int i = 0; i < 20; i++) {
+            String id = round + "." + i;
+            String text = (i % 2 == 0 ? MARKER : "harmless ").repeat(5 + random.nextInt(30));
+            written.add(host.desk(id).begin(new Line(text)));
+          }
+        }
+        written.forEach(Host::await);
+        for (int i = 0; i < 20; i += 2) {
+          host.forget(round + "." + i);
+        }
+      }
+      Host.await(host.store().backup(copy));
+      Host.await(host.store().rewrite());
+
+      assertThat(marked()).isEmpty();
+      assertThat(host.desk("7.7").lines()).hasSize(6);
     }
     assertThat(marked()).isEmpty();
   }

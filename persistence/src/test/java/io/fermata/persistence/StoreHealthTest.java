@@ -17,6 +17,7 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Collections;
 import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -88,6 +89,30 @@ public final class StoreHealthTest {
       disk.free();
       store.backup(files.resolve("copy.db"));
       assertThat(files).isDirectoryContaining("glob:**/copy.db");
+    }
+  }
+
+  @Test
+  @Tag("tools")
+  void aFileThatCannotBeRewrittenOnAFullDiskSaysWhatIsLeftAndHowMuchSpaceItNeeds()
+      throws IOException {
+    try (SmallDisk disk = SmallDisk.mount(directory);
+        Host host = Host.on(Store.sqlite(disk.files().resolve("fermata.db")))) {
+      host.open("a").writeTogether(Collections.nCopies(200, new Line("x".repeat(10_000))));
+      host.forget("a");
+      host.open("b").writeTogether(Collections.nCopies(200, new Line("y".repeat(10_000))));
+      Host.await(host.store().scrub());
+      disk.fill();
+      assertThatThrownBy(() -> Host.await(host.store().rewrite()))
+          .rootCause()
+          .hasMessageContaining("full");
+      assertThatThrownBy(() -> Host.await(host.store().rewrite()))
+          .satisfies(failure -> assertThat(StoreProblem.of(failure)).isEqualTo(StoreProblem.FULL))
+          .hasStackTraceContaining("Copies of what was deleted may be left in ")
+          .hasStackTraceContaining("free as much space as it takes");
+      disk.free();
+      Host.await(host.store().rewrite());
+      assertThat(host.open("b").lines()).hasSize(200);
     }
   }
 

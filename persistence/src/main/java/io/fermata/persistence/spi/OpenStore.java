@@ -214,9 +214,22 @@ public interface OpenStore extends AutoCloseable {
    * Removes deleted content from the files of an embedded store. For a database server it does
    * nothing: the server decides when it overwrites deleted rows.
    *
+   * <p>SQLite copies content from page to page, and may leave a copy in the unused part of a page
+   * that is in use. Only {@link #rewrite} removes that.
+   *
    * @return completes exceptionally if a reader keeps the file open
    */
   CompletionStage<@Nullable Void> scrub();
+
+  /**
+   * Removes deleted content from the files of an embedded store to the last copy. It takes as long
+   * as the file is large, needs free space of twice its size, and all writes wait for it.
+   *
+   * @return completes exceptionally if there is too little space, or a reader keeps the file open
+   */
+  default CompletionStage<@Nullable Void> rewrite() {
+    return scrub();
+  }
 
   /**
    * Imports a journal of another store, in one transaction: nothing is left of an import that fails

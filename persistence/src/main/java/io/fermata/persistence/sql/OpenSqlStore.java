@@ -316,6 +316,11 @@ public final class OpenSqlStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<@Nullable Void> rewrite() {
+    return whileOpen(backend::rewrite);
+  }
+
+  @Override
   public CompletionStage<Integer> importJournal(
       String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
     List<SqlChanges.Change> puts =

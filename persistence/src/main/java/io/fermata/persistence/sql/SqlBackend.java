@@ -73,6 +73,11 @@ public interface SqlBackend {
   /** Overwrites deleted content, as far as the store controls it. */
   CompletableFuture<@Nullable Void> scrub();
 
+  /** As {@link #scrub}, to the last copy; writes wait for it. */
+  default CompletableFuture<@Nullable Void> rewrite() {
+    return scrub();
+  }
+
   /** Copies the database into a new file, if the store can. */
   CompletableFuture<@Nullable Void> backup(Path file);
 

@@ -9,6 +9,9 @@ import io.fermata.persistence.sql.SqlJournal;
 import io.fermata.persistence.sql.SqlPool;
 import io.fermata.persistence.sql.Transactions;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -16,6 +19,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
+import org.sqlite.SQLiteErrorCode;
 
 /**
  * A claimed SQLite file with its connections: one writes, some read journals for sessions that
@@ -108,11 +112,32 @@ record SqliteBackend(
     return inode.lost();
   }
 
-  /** Deleted content is overwritten in the pages; only the log still contains it. */
+  /**
+   * Deleted content is overwritten in the pages; the log still contains it. Copies that SQLite left
+   * as it moved content between pages stay until {@link #rewrite}.
+   */
   @Override
   public CompletableFuture<@Nullable Void> scrub() {
+    return emptied(connection -> {});
+  }
+
+  @Override
+  public CompletableFuture<@Nullable Void> rewrite() {
+    return emptied(this::vacuum);
+  }
+
+  /** Something that is done to the file before its log is emptied. */
+  private interface Step {
+    void on(Connection connection) throws SQLException;
+  }
+
+  private CompletableFuture<@Nullable Void> emptied(Step first) {
     return writer
-        .query(connection -> SqliteLog.empty(connection, SqliteConnections.BUSY_MILLIS))
+        .query(
+            connection -> {
+              first.on(connection);
+              return SqliteLog.empty(connection, SqliteConnections.BUSY_MILLIS);
+            })
         .thenAccept(
             emptied -> {
               if (!emptied) {
@@ -123,6 +148,27 @@ record SqliteBackend(
                         + " file open; delete it again when that reader has ended");
               }
             });
+  }
+
+  private void vacuum(Connection connection) throws SQLException {
+    try (Statement vacuum = connection.createStatement()) {
+      vacuum.executeUpdate("VACUUM");
+    } catch (SQLException failed) {
+      if (SqliteWriter.isBusy(failed)) {
+        throw failed;
+      }
+      throw new StoreException(
+          SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL)
+              ? StoreProblem.FULL
+              : StoreProblem.REFUSES,
+          "Copies of what was deleted may be left in "
+              + file.name()
+              + ", which could not be rewritten: "
+              + failed.getMessage()
+              + "; free as much space as it takes, both beside it and in the directory for"
+              + " temporary files, and delete it again",
+          failed);
+    }
   }
 
   @Override

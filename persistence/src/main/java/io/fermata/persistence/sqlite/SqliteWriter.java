@@ -112,7 +112,7 @@ final class SqliteWriter implements Transactions {
     }
   }
 
-  private static boolean isBusy(SQLException failed) {
+  static boolean isBusy(SQLException failed) {
     return failed instanceof SQLiteException sqlite
         && (sqlite.getResultCode().code & PRIMARY) == SQLiteErrorCode.SQLITE_BUSY.code;
   }

@@ -322,6 +322,7 @@ final class SqliteStoreTest extends SqlContract {
             open.delete(List.of("a")),
             open.journals("a"),
             open.scrub(),
+            open.rewrite(),
             open.backup(Path.of("copy")),
             open.directory().get("a"),
             open.directory().list(DirectoryQuery.of("thread")),

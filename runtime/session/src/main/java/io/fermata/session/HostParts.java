@@ -169,6 +169,8 @@ final class HostParts {
             store,
             everywhere,
             cluster == null ? store::delete : cluster::delete,
+            // The calls of others would wait as long as a file takes to be rewritten.
+            builder.dormant ? store::rewrite : store::scrub,
             recorders,
             this::erased,
             directory,

@@ -171,6 +171,11 @@ class FaultyOpenStore implements OpenStore {
   }
 
   @Override
+  public CompletionStage<@Nullable Void> rewrite() {
+    return reach(inner::rewrite);
+  }
+
+  @Override
   public CompletionStage<Integer> importJournal(
       String persistenceId, Iterable<NewEntry> records, @Nullable DirectoryEntry listed) {
     return reach(() -> inner.importJournal(persistenceId, records, listed));

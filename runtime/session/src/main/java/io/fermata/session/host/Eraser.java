@@ -33,6 +33,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Erases sessions: stops them, blocks calls to them, deletes their data, and verifies that nothing
@@ -41,12 +42,14 @@ import java.util.function.Supplier;
  *
  * @param region stops sessions, and lets them be reached again
  * @param delete deletes journals
+ * @param overwrite overwrites what was deleted
  * @param onErased notifies subscribers of a session
  */
 public record Eraser(
     OpenStore store,
     Consumer<SessionRegion.Message> region,
     Function<Collection<String>, CompletionStage<Deleted>> delete,
+    Supplier<CompletionStage<@Nullable Void>> overwrite,
     Recorders recorders,
     Consumer<String> onErased,
     SessionDirectory directory,
@@ -69,7 +72,7 @@ public record Eraser(
   /** Overwrites also what an earlier attempt deleted only. */
   public CompletionStage<Erased> scrubbed(CompletionStage<Erased> deleted) {
     return deleted.thenComposeAsync(
-        erased -> store.scrub().thenApply(scrubbed -> erased), executor);
+        erased -> overwrite.get().thenApply(overwritten -> erased), executor);
   }
 
   /** As {@link #erase}, but what was deleted may remain in the files of the store. */

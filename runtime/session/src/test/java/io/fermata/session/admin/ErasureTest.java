@@ -163,6 +163,29 @@ class ErasureTest {
     assertThat(marked()).isEmpty();
   }
 
+  @Test
+  void anErasureWithoutAServerRewritesTheFileAndOneOfAServerKeepsNoCallsWaitingForThat() {
+    List<String> asked = new ArrayList<>();
+    Store store =
+        AlteredStore.of(
+            store(),
+            request -> {
+              List.of("scrub", "rewrite").stream().filter(request::is).forEach(asked::add);
+              return request.ask();
+            });
+    try (Fermata host = host(store, order("lunch")).start()) {
+      talk(host, "lunch", "ann", "one");
+      talk(host, "lunch", "bob", "one");
+      now(host.erase(Erasure.principal("ann")));
+      assertThat(asked).containsExactly("scrub");
+    }
+    asked.clear();
+    try (Fermata host = host(store, order("lunch")).dormant().start()) {
+      now(host.erase(Erasure.principal("bob")));
+      assertThat(asked).containsExactly("rewrite");
+    }
+  }
+
   /** The store, which does something after each deletion. */
   private Store deleting(UnaryOperator<CompletionStage<?>> then) {
     return AlteredStore.of(

@@ -55,6 +55,7 @@ final class EraserTest {
           }
         },
         delete,
+        store::scrub,
         new Recorders(List.of(), List.of(), noFlows, 1),
         erased -> {},
         directory,

@@ -448,6 +448,7 @@ class ThreadSurvivalTest {
                 store,
                 command -> {},
                 store::delete,
+                store::scrub,
                 nobody,
                 erased -> {},
                 directory,
