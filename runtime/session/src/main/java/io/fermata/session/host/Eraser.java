@@ -5,6 +5,8 @@ import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.NoHistoryException;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Erased;
@@ -99,17 +101,40 @@ public record Eraser(
     int undelivered = recorders.forget(scope::has);
     return directory
         .forget(scope::has)
-        .thenComposeAsync(nothing -> delete(scope, found, new HashSet<>(), ATTEMPTS), executor)
+        .thenComposeAsync(
+            nothing ->
+                delete(scope, found, new Progress(new HashSet<>(), new HashSet<>()), ATTEMPTS),
+            executor)
         .thenApply(deleted -> Erased.of(deleted, undelivered));
   }
 
   /**
-   * Deletes until nothing is left: a session may be listed again while it is deleted.
-   *
-   * @param known the journals of earlier attempts, each of which is counted once
+   * The journals that an erasure has found, each of which is counted once, and those of them that
+   * it has erased.
    */
+  private record Progress(Set<String> found, Set<String> erased) {
+    <T> CompletionStage<T> explained(CompletionStage<T> work) {
+      return work.exceptionallyCompose(
+          thrown -> CompletableFuture.failedFuture(explained(RootCauses.of(thrown))));
+    }
+
+    /** A store says of one portion that nothing of it was written. */
+    private Throwable explained(Throwable failure) {
+      if (erased.isEmpty()) {
+        return failure;
+      }
+      String text =
+          "%s of %s journals are erased; repeat the erasure for the rest: %s"
+              .formatted(erased.size(), found.size(), failure.getMessage());
+      return failure instanceof StoreException
+          ? new StoreException(StoreProblem.of(failure), text, failure)
+          : new IllegalStateException(text, failure);
+    }
+  }
+
+  /** Deletes until nothing is left: a session may be listed again while it is deleted. */
   private CompletionStage<Deleted> delete(
-      SessionScope scope, Set<String> found, Set<String> known, int attempts) {
+      SessionScope scope, Set<String> found, Progress progress, int attempts) {
     if (found.isEmpty()) {
       return CompletableFuture.completedFuture(Deleted.NOTHING);
     } else if (attempts == 0) {
@@ -118,18 +143,16 @@ public record Eraser(
               "%s is still being written during the erasure, possibly by another host on this store; stop that host and erase again"
                   .formatted(String.join(", ", found))));
     }
-    known.addAll(found);
-    return inPortions(found)
-        .thenComposeAsync(
-            deleted ->
-                found(scope)
-                    .thenComposeAsync(left -> delete(scope, left, known, attempts - 1), executor)
-                    .thenApply(more -> deleted.and(more).ofAtMost(known.size())),
-            executor);
+    progress.found.addAll(found);
+    CompletionStage<Deleted> done = inPortions(found, progress);
+    return progress
+        .explained(done.thenComposeAsync(deleted -> found(scope), executor))
+        .thenComposeAsync(left -> delete(scope, left, progress, attempts - 1), executor)
+        .thenCombine(done, (more, first) -> first.and(more).ofAtMost(progress.found.size()));
   }
 
   /** Each in a transaction of its own: what waits for the store meanwhile comes between. */
-  private CompletionStage<Deleted> inPortions(Set<String> found) {
+  private CompletionStage<Deleted> inPortions(Set<String> found, Progress progress) {
     CompletionStage<Deleted> done = CompletableFuture.completedFuture(Deleted.NOTHING);
     for (List<String> portion : portions(found)) {
       done =
@@ -139,6 +162,7 @@ public record Eraser(
                       .apply(portion)
                       .thenApply(
                           deleted -> {
+                            progress.erased.addAll(portion);
                             portion.forEach(onErased);
                             return before.and(deleted);
                           }),

@@ -8,6 +8,8 @@ import io.fermata.persistence.Store;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.actor.Recorders;
 import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Erased;
@@ -21,10 +23,12 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
@@ -84,6 +88,51 @@ final class EraserTest {
       Erased erased = eraser.delete(SCOPE).toCompletableFuture().join();
       assertThat(erased.journals()).isOne();
       assertThat(store.journals("", 10).toCompletableFuture().join()).isEmpty();
+    }
+  }
+
+  @Test
+  void anErasureThatFailsAfterSomePortionsSaysHowManyJournalsAreErased() {
+    Set<String> ids = new TreeSet<>();
+    AtomicInteger portions = new AtomicInteger();
+    String full = "The store failed: full; nothing of this request was written";
+    try (OpenStore store = Store.memory().open()) {
+      for (int i = 0; i < 120; i++) {
+        String id = "trip|s" + i;
+        ids.add(id);
+        store
+            .directory()
+            .put(new DirectoryEntry(id, "run", "", "trip", 1, 1, 1, Set.of(), Map.of()))
+            .toCompletableFuture()
+            .join();
+      }
+      Eraser eraser =
+          eraser(
+              store,
+              some ->
+                  portions.incrementAndGet() % 3 == 0
+                      ? CompletableFuture.failedFuture(
+                          new StoreException(StoreProblem.FULL, full, null))
+                      : store.delete(some),
+              stopped -> stopped.complete(null));
+      SessionScope scope = new SessionScope(ids, Set.of());
+      assertThatThrownBy(() -> eraser.delete(scope).toCompletableFuture().join())
+          .satisfies(failure -> assertThat(StoreProblem.of(failure)).isEqualTo(StoreProblem.FULL))
+          .cause()
+          .isInstanceOf(StoreException.class)
+          .hasMessage("100 of 120 journals are erased; repeat the erasure for the rest: " + full);
+
+      assertThat(eraser.delete(scope).toCompletableFuture().join().journals()).isEqualTo(20);
+      portions.set(2);
+      store
+          .directory()
+          .put(new DirectoryEntry("trip|s1", "run", "", "trip", 1, 1, 1, Set.of(), Map.of()))
+          .toCompletableFuture()
+          .join();
+      assertThatThrownBy(() -> eraser.delete(scope).toCompletableFuture().join())
+          .as("nothing is erased")
+          .rootCause()
+          .hasMessage(full);
     }
   }
 
