@@ -498,6 +498,10 @@ class MainTest {
                 "--store",
                 store))
         .contains("Nothing was recorded", "Now:      After classify the run went to price");
+    assertThat(
+            error(3, "record", file.toString(), "--run", run, "--scrub", "emial", "--store", store))
+        .isEqualTo(
+            "The flow quote has no field emial; did you mean email?" + System.lineSeparator());
     assertThat(file).doesNotExist();
 
     error(

@@ -15,9 +15,7 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.NavigableMap;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -77,21 +75,12 @@ final class GraphCommand extends ConsoleCommand {
 
   /** A mistyped field would show values that should be hidden. */
   private void requireFields(List<Flow<?>> versions) {
-    Set<String> known = new TreeSet<>();
-    versions.forEach(flow -> known.addAll(flow.fieldPaths()));
     for (String path : redacted) {
-      if (!path.contains("**") && known.stream().noneMatch(field -> related(path, field))) {
-        throw wrong(
-            "The flow %s has no field %s; %s"
-                .formatted(id, path, Nearest.next(path, known, "its fields are ")));
+      String misnamed = path.contains("**") ? null : SecretFields.misnamed(path, versions);
+      if (misnamed != null) {
+        throw wrong(misnamed);
       }
     }
-  }
-
-  /** Whether one of them is or contains the other. */
-  private static boolean related(String path, String field) {
-    return !path.isBlank()
-        && (SecretFields.of(path).names(field) || SecretFields.of(field).names(path));
   }
 
   @Override

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.schema.SecretComponents;
 import java.util.ArrayList;
@@ -18,6 +19,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The fields of a run whose values must not leave the run, found in trees.
@@ -213,6 +215,24 @@ public final class SecretFields {
 
   private boolean named(BitSet at) {
     return at.stream().anyMatch(i -> parts.get(i).equals(END));
+  }
+
+  /**
+   * Why a path, which may have {@code *}, names nothing in a flow, and what to do; null if it does.
+   *
+   * @param versions one or more of the same flow
+   */
+  public static @Nullable String misnamed(String path, List<Flow<?>> versions) {
+    SecretFields named = of(path);
+    Set<String> known = new TreeSet<>();
+    versions.forEach(flow -> known.addAll(flow.fieldPaths()));
+    boolean there =
+        known.stream().anyMatch(named::names)
+            || versions.stream().anyMatch(flow -> flow.misnamed(path) == null);
+    return there && !path.isBlank()
+        ? null
+        : "The flow %s has no field %s; %s"
+            .formatted(versions.get(0).id(), path, Nearest.next(path, known, "its fields are "));
   }
 
   // --- what is there ----------------------------------------------------------------------------

@@ -85,7 +85,8 @@ public abstract sealed class StoredJournal<J> permits StoredRun, StoredThread {
    * @param to flushed, not closed; nothing is written to it if the recording is refused
    * @return the number of entries; fails with a {@link io.fermata.session.admin.RecordingException}
    *     that says where the recording would be decided otherwise; with an {@link
-   *     IllegalArgumentException} if there is no journal
+   *     IllegalArgumentException} if there is no journal, or a further field is none: of a run one
+   *     that neither its flow nor its journal has, of a thread one that nothing in it has
    */
   public CompletionStage<Long> record(Scrubbing scrubbing, OutputStream to) {
     return readWithSecrets()

@@ -240,6 +240,47 @@ class RecordingTest {
   }
 
   @Test
+  void aMistypedFieldIsRefusedAndItsValueNotRecordedInClear() throws Exception {
+    try (Fermata host = host(order())) {
+      String run = bought(host);
+      for (String path : List.of("emial", "**.emial", "holder.emial", "", " ")) {
+        assertThatThrownBy(() -> recorded(host, run, Scrubbing.SECRETS.and("limit", path)))
+            .as(path)
+            .cause()
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageStartingWith("The flow order has no field " + path + "; ");
+      }
+      assertThatThrownBy(() -> recorded(host, run, Scrubbing.SECRETS.and("emial")))
+          .hasMessageEndingWith("did you mean email?");
+      assertThat(folder.resolve("order.jsonl")).doesNotExist();
+      for (String path : List.of("holder", "holder.name", "*.name", "**.name")) {
+        assertThat(recorded(host, run, Scrubbing.SECRETS.and(path))).exists();
+      }
+    }
+  }
+
+  record Facts(String seat, @Computed Map<String, String> known) {}
+
+  @Test
+  void aFieldOfWhichOnlyTheJournalKnowsIsInvented() throws Exception {
+    Flow<Facts> flow =
+        Flow.of("order", Facts.class)
+            .description("Sells a seat.")
+            .act("look_up", run -> run.set("known", Map.of("email", "ann@acme.com")))
+            .ask("ask_seat", q -> q.question("seat", "Which seat?"))
+            .edge(START, "look_up")
+            .edge("look_up", "ask_seat")
+            .edge("ask_seat", END)
+            .compile();
+    try (Fermata host = host(flow)) {
+      String run = called(host, "start");
+      assertThat(recorded(host, run, Scrubbing.SECRETS.and("**.email")))
+          .content()
+          .doesNotContain("acme.com");
+    }
+  }
+
+  @Test
   void theSameRunIsRecordedAlikeEachTime() throws Exception {
     try (Fermata host = host(order())) {
       String run = bought(host);
@@ -467,6 +508,17 @@ class RecordingTest {
       now(threads.answer("ann", id, new Threads.Answer(call, "a1", true, null, null)));
       now(threads.settled("ann", id, Duration.ofSeconds(60)));
       ByteArrayOutputStream out = new ByteArrayOutputStream();
+      assertThatThrownBy(
+              () ->
+                  host.journals()
+                      .thread(id)
+                      .record(Scrubbing.SECRETS.and("emial"), out)
+                      .toCompletableFuture()
+                      .join())
+          .cause()
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("Nothing in the thread has the name emial; check it, or leave it out");
+      assertThat(out.size()).isZero();
       now(host.journals().thread(id).record(Scrubbing.SECRETS.and("email"), out));
       asked = asked(now(host.journals().thread(id).readWithSecrets()));
       Files.write(recording, out.toByteArray());

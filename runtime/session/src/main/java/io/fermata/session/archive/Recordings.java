@@ -14,6 +14,7 @@ import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.record.FactValues;
 import io.fermata.flow.replay.Divergence;
@@ -39,6 +40,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -108,6 +110,7 @@ public final class Recordings {
       FlowCatalog catalog, Limits limits, Scrubbing scrubbing, RunJournal journal) {
     Flow<?> flow =
         FlowVersions.deciding(catalog.flows(), journal.flow(), journal.state()).orElseThrow();
+    requireFields(catalog, scrubbing, journal);
     SecretFields marked = catalog.secretFields(journal.flow());
     SecretFields fields =
         scrubbing.fields().isEmpty()
@@ -117,6 +120,28 @@ public final class Recordings {
         inventions -> run(flow, limits, fields, journal, inventions),
         () -> Otherwise.of(Replay.of(flow, limits, journal)),
         scrubbing);
+  }
+
+  /** A mistyped field would leave values in clear; one of an earlier version is in the journal. */
+  private static void requireFields(FlowCatalog catalog, Scrubbing scrubbing, RunJournal journal) {
+    List<Flow<?>> versions =
+        catalog.flows().stream().filter(flow -> flow.id().equals(journal.flow())).toList();
+    for (String path : scrubbing.fields()) {
+      String misnamed = SecretFields.misnamed(path, versions);
+      SecretFields field = SecretFields.of(path);
+      if (misnamed != null
+          && (path.isBlank()
+              || !finds(
+                  found -> journal.events().forEach(event -> Secrets.find(field, event, found))))) {
+        throw new IllegalArgumentException(misnamed);
+      }
+    }
+  }
+
+  private static boolean finds(Consumer<Consumer<JsonNode>> search) {
+    List<JsonNode> found = new ArrayList<>();
+    search.accept(found::add);
+    return !found.isEmpty();
   }
 
   private static Tried run(
@@ -156,10 +181,26 @@ public final class Recordings {
   public static List<String> ofThread(
       FlowCatalog catalog, Collection<Agent> agents, Scrubbing scrubbing, ThreadJournal journal) {
     List<Flow<?>> flows = catalog.flows();
+    requireNames(scrubbing, journal);
     return chosen(
         inventions -> thread(flows, agents, scrubbing, journal, inventions),
         () -> Otherwise.of(ThreadReplay.of(agents, flows, journal)),
         scrubbing);
+  }
+
+  private static void requireNames(Scrubbing scrubbing, ThreadJournal journal) {
+    for (String name : scrubbing.fields()) {
+      if (!finds(found -> journal.events().forEach(event -> find(name, event, found)))) {
+        throw new IllegalArgumentException(
+            "Nothing in the thread has the name %s; check it, or leave it out".formatted(name));
+      }
+    }
+  }
+
+  /** In texts that are JSON, and in what authors, callers and providers gave. */
+  private static void find(String name, ThreadEvent event, Consumer<JsonNode> found) {
+    ThreadSecrets.of(List.of()).and(List.of(name)).find(event, found);
+    SecretFields.of("**." + name).find("", Json.MAPPER.valueToTree(event), found);
   }
 
   private static Tried thread(
