@@ -197,7 +197,9 @@ class VersionsTest {
       assertThat(charging.await(30, TimeUnit.SECONDS)).isTrue();
       host.crash(paidOtherwise());
 
-      assertThat(text(client.cancel(), "/code")).isEqualTo("version_changed");
+      ToolReply refused = client.cancel();
+      assertThat(text(refused, "/code")).isEqualTo("migration_failed");
+      assertThat(text(refused, "/error")).contains("charge is at work");
       host.restart(first);
       assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
       TestHost.eventually(() -> refunds.get() == 1);
@@ -231,7 +233,9 @@ class VersionsTest {
       assertThat(refunding.await(30, TimeUnit.SECONDS)).isTrue();
       host.crash(paidOtherwise());
 
-      assertThat(text(client.cancel(), "/code")).isEqualTo("version_changed");
+      ToolReply refused = client.cancel();
+      assertThat(text(refused, "/code")).isEqualTo("migration_failed");
+      assertThat(text(refused, "/error")).contains("being undone");
       host.restart(first);
       assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
       TestHost.eventually(() -> refunds.get() == 2);

@@ -247,8 +247,11 @@ public final class RunPort
             : migrated(run, heir -> heir.migrate(run, at.now()));
     if (migrated instanceof Program.Accepted<RunState, Event> accepted) {
       return migrate(run, accepted.events());
-    } else if (request.action() == CallAction.CANCEL) {
-      return cancel(at, new Input.Cancel(at.now()));
+    } else if (request.action() == CallAction.CANCEL
+        && program(run) == null
+        && !run.mayOweUndoing()) {
+      // Only the version of the flow that ran the effects can compensate them.
+      return new Happen<>(List.of(new Event.Cancelled(at.now())), false);
     } else if (migrated instanceof Program.Refused<RunState, Event> refused) {
       return answer(cannotMigrate(at, refused.failure()));
     } else if (request.action() == CallAction.START && !run.running() && beyondQuota(call)) {
@@ -372,17 +375,6 @@ public final class RunPort
         yield new Input.Continue(request.updates(), toQuestions, now);
       }
     };
-  }
-
-  /** Only the version of the flow that ran the effects can compensate them. */
-  private Admission<Input, Event> cancel(Situation<RunState, Event> at, Input input) {
-    RunState run = at.state().program();
-    if (program(run) != null) {
-      return new Accept<>(input);
-    } else if (run.mayOweUndoing()) {
-      return answer(replies.withOpen(replies.versionChanged(run), run, at.seq()));
-    }
-    return new Happen<>(List.of(new Event.Cancelled(input.at())), false);
   }
 
   // --- recovery and migration -----------------------------------------------------------------
