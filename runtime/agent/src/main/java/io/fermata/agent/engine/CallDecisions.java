@@ -101,8 +101,7 @@ final class CallDecisions {
   }
 
   private static boolean shared(SubAgent relation, CallState call, CallState other) {
-    String reference =
-        ChangeRecorder.object(ToolCalls.arguments(call.call())).path("reference").textValue();
+    String reference = ToolCalls.reference(call);
     return reference == null ? relation.maxInstances() == 1 : reference.equals(other.child());
   }
 
@@ -253,7 +252,8 @@ final class CallDecisions {
 
   /**
    * Asks in a fork what its agent demands of the calls that begin again. An approval of its source
-   * holds if it was given to the same question; the agent may be another one, or have changed.
+   * holds if it was given to the same question; the agent may be another one, or have changed. A
+   * call whose tool it does not know fails, also if it was approved.
    */
   void asksAgain() {
     for (StepFrame frame : List.copyOf(decided.state().frames().values())) {
@@ -266,6 +266,8 @@ final class CallDecisions {
             && (passed || call.phase() == CallState.Phase.APPROVING)
             && refusal(site, offered, call) == null) {
           asks(offered, frame, call);
+        } else if (call.phase() == CallState.Phase.WAITING && site.lacks(call)) {
+          start(site, call);
         }
       }
     }

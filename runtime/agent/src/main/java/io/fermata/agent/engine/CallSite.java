@@ -30,9 +30,13 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
     return new CallSite(agent, ChangeRecorder.prompt(agent, frame), frame);
   }
 
-  /** What is called; null if the agent does not offer it. */
+  /**
+   * What is called; null if it is not offered. A release may offer what has been admitted in
+   * another prompt.
+   */
   @Nullable Offered offered(CallState call) {
-    return ToolCalls.offered(agent, prompt, call.call().name(), call.queued());
+    boolean anywhere = call.queued() || call.admitted();
+    return ToolCalls.offered(agent, prompt, call.call().name(), anywhere);
   }
 
   /** Whether its prompt hands the thread over by a call of this name. */
@@ -41,11 +45,11 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
   }
 
   /**
-   * Whether a call that people decide, or that is or may be at work, has no tool in this release;
-   * it waits for the next one.
+   * Whether a call that people decide or have approved, or that is or may be at work, has no tool
+   * in this release; it waits for the next one.
    */
   boolean lacks(CallState call) {
-    return (call.open() || call.underWay()) && offered(call) == null;
+    return call.admitted() && offered(call) == null;
   }
 
   Policy policy(CallState call) {

@@ -242,6 +242,11 @@ public final class ToolCalls {
     return children.stream().filter(c -> c.relation().equals(relation.name())).toList();
   }
 
+  /** The child that a call names; null if it names none. */
+  static @Nullable String reference(CallState call) {
+    return ChangeRecorder.object(arguments(call.call())).path("reference").textValue();
+  }
+
   /** The child that a call continues with; null if it needs a new one. */
   static @Nullable String reference(SubAgent relation, CallState call, ThreadState state) {
     ObjectNode arguments = ChangeRecorder.object(arguments(call.call()));

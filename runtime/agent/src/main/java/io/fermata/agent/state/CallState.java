@@ -196,6 +196,13 @@ public record CallState(
     return performed() || waitsForFlow() || (phase == Phase.WAITING && attempt > 0);
   }
 
+  /**
+   * Whether people decide it or have approved it, or it is under way: it is not refused any more.
+   */
+  public boolean admitted() {
+    return open() || underWay() || (phase == Phase.WAITING && approved());
+  }
+
   /** Whether it waits for a person. */
   public boolean open() {
     return phase == Phase.APPROVING || phase == Phase.ASKING;

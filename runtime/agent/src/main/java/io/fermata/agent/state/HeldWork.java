@@ -20,7 +20,10 @@ public record HeldWork(What what, @Nullable String id, String agent, @Nullable S
     THREAD,
     /** A scheduled effect without a handler. */
     EFFECT,
-    /** A call that a person decides, or that is or may be at work or waiting, without its tool. */
+    /**
+     * A call that a person decides or has approved, or that is or may be at work or waiting,
+     * without its tool.
+     */
     CALL
   }
 

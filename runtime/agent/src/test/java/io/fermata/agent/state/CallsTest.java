@@ -11,6 +11,7 @@ import dev.langchain4j.data.message.AiMessage;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.CalledFlow;
+import io.fermata.agent.Compaction;
 import io.fermata.agent.Conversation;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Handoff;
@@ -1196,6 +1197,52 @@ class CallsTest {
 
     assertThat(ran).containsExactly("one");
     assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aCallThatIsApprovedWhileItsThreadIsSummarizedWaitsForItsTool() {
+    Scripted summarizer = Scripted.saying("A summary.");
+    Compaction compaction = Compaction.by(summarizer.model(), 6, 2);
+    model.call("one").always(request -> AiMessage.from("A colleague decides."));
+    Agent full = Agent.aiHuman("desk", prompt(tool("one").approval("May I?")));
+    Conversation talk = Conversation.with(full.compaction(compaction)).say("Go");
+    while (talk.state().compacting() == 0) {
+      talk.post("And now?").runUntil(Conversation.kind(ThreadEffect.Kind.COMPACT));
+    }
+    talk.approve("s1.0");
+
+    talk.replace(Agent.aiHuman("desk", prompt(tool("two"))).compaction(compaction)).crash().run();
+    assertThat(talk.events(ThreadEvent.Compacted.class)).hasSize(1);
+    assertThat(talk.program().held(talk.state()))
+        .singleElement()
+        .extracting(HeldWork::why, as(STRING))
+        .contains("one");
+    assertThat(until(talk)).as("a release that has it wakes it").isLessThanOrEqualTo(talk.now());
+
+    talk.replace(full.compaction(compaction)).crash().run();
+    assertThat(ran).containsExactly("one");
+    assertThat(talk.lines()).anyMatch(line -> line.contains("one done"));
+  }
+
+  @Test
+  void aCallIsNotHeldWhereItsAgentOffersTheToolInAnotherPrompt() {
+    Prompt helps = Prompt.of("help", model.model()).tools(tool("one"));
+    for (Agent next :
+        List.of(
+            Agent.aiHuman("desk", helps),
+            Agent.aiHuman("desk", prompt(helps.asTool().withDescription("Helps"))))) {
+      model.call("one").say("Done.");
+      Conversation working = talk(tool("one")).post("Go").runUntil(call("s1.0"));
+      working.replace(next).crash().run();
+      assertThat(working.lines()).endsWith("one: one done", "assistant: Done.");
+
+      model.call("one").say("Done.");
+      Conversation asking = talk(tool("one").approval("May I?")).say("Go");
+      asking.replace(next).crash();
+      assertThat(asking.program().held(asking.state())).isEmpty();
+      asking.approve("s1.0").run();
+      assertThat(asking.lines()).endsWith("one: one done", "assistant: Done.");
+    }
   }
 
   @Test

@@ -284,6 +284,24 @@ class ForkedThreadTest {
   }
 
   @Test
+  void aCallThatWasApprovedFailsInAForkWhoseAgentDoesNotKnowItsTool() {
+    Agent other = Agent.aiHuman("other", Prompt.of("support", model.model()));
+    Conversation source = Conversation.with(desk(paying()), other);
+    model.call("pay").say("Never mind.").say("Never mind.");
+    source.say("Go").approve("s1.0");
+
+    for (ForkOrigin.Mode mode : List.of(ForkOrigin.Mode.LIVE, ForkOrigin.Mode.SANDBOX)) {
+      Conversation fork = source.fork(source.records(), mode, "other", null).run();
+      assertThat(fork.lines())
+          .endsWith(
+              "pay failed: Failed to execute tool: There is no tool pay; there are .",
+              "assistant: Never mind.");
+      fork.requireSame(desk(paying()), other);
+    }
+    assertThat(ran).isEmpty();
+  }
+
+  @Test
   void anApprovalOutsideOfAStepIsForgottenInASandboxWhoseConversationContinues() {
     Agent agent = desk(tool("pay").approval(args -> "Pay?"));
     model.call("pay").say("It waits.").say("Bye.");
