@@ -1,6 +1,7 @@
 package io.fermata.agent.engine;
 
 import io.fermata.agent.Agents;
+import io.fermata.agent.Offered;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
@@ -11,6 +12,7 @@ import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.flow.event.Outcome;
+import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
 /** Takes in what the children of a thread report. */
@@ -27,8 +29,8 @@ final class ChildReports {
   Outcome.@Nullable Failure take(ThreadInput.OfChild input) {
     ChildThread child = loop.state().children().get(input.child());
     if (input instanceof ThreadInput.ChildSpent spent) {
-      // A child that is not known yet has a total to count once it is.
-      boolean early = child == null && !spent.total().equals(Usage.ZERO);
+      // A child that is not known yet has a total to count once it is, but waits for no release.
+      boolean early = child == null && !spent.total().equals(Usage.ZERO) && !held();
       count(child, spent.total(), spent.at());
       return early ? notYet() : null;
     } else if (delegating(input.child())) {
@@ -52,17 +54,36 @@ final class ChildReports {
 
   /** Whether a call is being delegated to a child, which may report before that is journaled. */
   private boolean delegating(String child) {
-    boolean known = loop.state().children().containsKey(child);
+    return performs((site, call) -> mayReach(site.offered(call), call, child));
+  }
+
+  /** Whether the call to a new child may wait for a release that has what this one lacks. */
+  private boolean held() {
+    return agents.find(loop.state().agent()) == null || performs(CallSite::lacks);
+  }
+
+  private boolean performs(BiPredicate<CallSite, CallState> which) {
     for (StepFrame frame : loop.state().frames().values()) {
       CallSite site = CallSite.of(agents, loop.state(), frame);
       for (CallState call : frame.calls()) {
-        if (call.performed() && site.offered(call) instanceof SubAgent relation) {
-          String to = ToolCalls.reference(relation, call, loop.state());
-          if (to == null ? !known : to.equals(child)) {
-            return true;
-          }
+        if (call.performed() && which.test(site, call)) {
+          return true;
         }
       }
+    }
+    return false;
+  }
+
+  /** What is called may be a relation, too, if the release lacks it. */
+  private boolean mayReach(@Nullable Offered offered, CallState call, String child) {
+    ChildThread known = loop.state().children().get(child);
+    if (offered instanceof SubAgent relation) {
+      String to = ToolCalls.reference(relation, call, loop.state());
+      return to == null ? known == null : to.equals(child);
+    } else if (offered == null) {
+      String to = ToolCalls.reference(call);
+      boolean related = known == null || known.relation().equals(call.call().name());
+      return to == null ? related : to.equals(child);
     }
     return false;
   }

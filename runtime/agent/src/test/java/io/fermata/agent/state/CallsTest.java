@@ -34,6 +34,7 @@ import io.fermata.agent.model.Usage;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.json.Json;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -1482,6 +1483,60 @@ class CallsTest {
     talk.run().report("child-s1.0", 1, false, "a hole").run();
 
     assertThat(talk.last().content()).isEqualTo("Done.");
+  }
+
+  @Test
+  void aReportThatComesWhileTheReleaseLacksTheRelationOfTheCallIsToComeAgain() {
+    Agent full = Agent.aiHuman("desk", prompt(BLOCKING.atMost(1)));
+    Agent without = Agent.aiHuman("desk", prompt(tool("two")));
+    model
+        .call("worker", Map.of("message", "dig"))
+        .say("Dug.")
+        .call("worker", Map.of("message", "deeper"))
+        .say("Deeper.")
+        .call("worker", Map.of("message", "down", "reference", "child-s1.0"))
+        .say("Down.");
+    Conversation talk = Conversation.with(full, WORKER);
+    int report = 0;
+    for (String step : List.of("s1.0", "s3.0", "s5.0")) {
+      report++;
+      talk.post("Go").runUntil(call(step)).outcome(ready(talk, step));
+
+      talk.replace(without, WORKER).crash().run().reportOn("child-s1.0", report, step, "a hole");
+      assertThat(Objects.requireNonNull(talk.refusal()).code()).isEqualTo("not_yet");
+
+      talk.replace(full, WORKER).crash().run().reportOn("child-s1.0", report, step, "a hole").run();
+      assertThat(talk.refusal()).isNull();
+      assertThat(talk.state().turn().running()).isFalse();
+    }
+    assertThat(talk.last().content()).isEqualTo("Down.");
+    assertThat(talk.world().delegated)
+        .containsExactly("child-s1.0: dig", "child-s1.0: deeper", "child-s1.0: down");
+  }
+
+  @Test
+  void aChildWhoseDelegationIsHeldDoesNotWaitUntilWhatItSpendsIsCounted() {
+    Agent full = Agent.aiHuman("desk", prompt(BLOCKING));
+    Agent without = Agent.aiHuman("desk", prompt(tool("two")));
+    for (List<Agent> lacking : List.of(List.of(without, WORKER), List.of(WORKER))) {
+      model.call("worker", Map.of("message", "dig"));
+      Conversation talk = Conversation.with(full, WORKER).post("Go").runUntil(call("s1.0"));
+      talk.outcome(ready(talk, "s1.0"));
+      assertThat(Objects.requireNonNull(spent(talk, 10).refusal()).code()).isEqualTo("not_yet");
+
+      talk.replace(lacking.toArray(Agent[]::new)).crash();
+      assertThat(spent(talk, 10).refusal()).isNull();
+      assertThat(talk.state().usage().cachedTokens()).isZero();
+
+      talk.replace(full, WORKER).crash().run();
+      assertThat(spent(talk, 30).refusal()).isNull();
+      assertThat(talk.state().usage().cachedTokens()).isEqualTo(30);
+    }
+  }
+
+  private static Conversation spent(Conversation talk, long tokens) {
+    Usage total = new Usage(tokens, tokens, 0, BigDecimal.ZERO);
+    return talk.accept(new ThreadInput.ChildSpent("child-s1.0", total, talk.now()));
   }
 
   @Test
