@@ -1183,7 +1183,7 @@ class ThreadHostTest {
   void aCallWhoseToolWasMissingIsLookedAtByTheReleaseThatHasItAgain() throws Exception {
     FlowTool paint =
         paints(flow -> flow.waitFor("dry", "dried").edge(START, "dry").edge("dry", END));
-    Model model = ScriptedModels.answering(ThreadHostTest::paints);
+    Model model = ScriptedModels.answering(messages -> AiMessage.from("It dries."));
     Instant began = Instant.now();
     String id;
     try (Fermata host = at(began, paint)) {
