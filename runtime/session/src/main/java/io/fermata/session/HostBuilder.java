@@ -192,7 +192,7 @@ public final class HostBuilder {
     return this;
   }
 
-  /** The scope of encryption; by default the secret fields of flows. */
+  /** The scope of encryption; by default {@link EncryptedFields#SECRETS}. */
   public HostBuilder encrypt(EncryptedFields what) {
     encrypted = what;
     return this;
@@ -353,11 +353,18 @@ public final class HostBuilder {
               + " or FERMATA_KEYS_FILE to a file with it, or call keys(…) on the"
               + " host; DataKeys.generate creates a key");
     }
+    ThreadSecrets marked = ThreadSecrets.of(agents);
     return new Encryption(
         new EntryCipher(chosen == null ? null : EntryCipher.checked(chosen)),
         encrypted,
         Map.copyOf(fields),
-        ThreadSecrets.of(agents));
+        marked,
+        marked.marked() || asksForSecrets(fields.keySet()));
+  }
+
+  private boolean asksForSecrets(Set<String> flows) {
+    return FlowCatalog.tools(List.of(), agents).stream()
+        .anyMatch(tool -> flows.contains(tool.flow().id()));
   }
 
   private static String listed(Map<String, SecretFields> fields) {

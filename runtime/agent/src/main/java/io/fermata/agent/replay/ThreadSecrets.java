@@ -30,7 +30,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -47,10 +46,7 @@ public final class ThreadSecrets {
   private final Map<String, SecretFields> scheduled;
   private final SecretFields everywhere;
   private final Map<String, SecretFields> asked = new HashMap<>();
-  private final Secrets known;
-
-  /** The last names of the secret fields that the thread has had a value for, or asked for. */
-  private final Set<String> names = new TreeSet<>();
+  private final Secrets known = new Secrets();
 
   /** The calls of tools that mark arguments. */
   private final Set<RequestedCall> called = new LinkedHashSet<>();
@@ -58,9 +54,7 @@ public final class ThreadSecrets {
   private ThreadSecrets(
       Map<String, SecretFields> arguments,
       Map<String, SecretFields> scheduled,
-      SecretFields everywhere,
-      Secrets known) {
-    this.known = known;
+      SecretFields everywhere) {
     this.arguments = arguments;
     this.scheduled = scheduled;
     this.everywhere = everywhere;
@@ -78,7 +72,7 @@ public final class ThreadSecrets {
         mark(scheduled, effect.name(), effect.arguments());
       }
     }
-    return new ThreadSecrets(arguments, scheduled, SecretFields.NONE, new Secrets());
+    return new ThreadSecrets(arguments, scheduled, SecretFields.NONE);
   }
 
   private static void mark(Map<String, SecretFields> marked, String name, ArgumentSchema schema) {
@@ -99,16 +93,12 @@ public final class ThreadSecrets {
   public ThreadSecrets and(Collection<String> names) {
     SecretFields more =
         SecretFields.of(names.stream().map(name -> "**." + name).toArray(String[]::new));
-    return new ThreadSecrets(arguments, scheduled, everywhere.and(more), new Secrets());
+    return new ThreadSecrets(arguments, scheduled, everywhere.and(more));
   }
 
-  /**
-   * The same, in a thread of which nothing was read yet.
-   *
-   * @param secrets gets its values
-   */
-  public ThreadSecrets into(Secrets secrets) {
-    return new ThreadSecrets(arguments, scheduled, everywhere, secrets);
+  /** The same, in a thread of which nothing was read yet. */
+  public ThreadSecrets fresh() {
+    return new ThreadSecrets(arguments, scheduled, everywhere);
   }
 
   /** Whether a tool or a scheduled handler marks something. */
@@ -127,51 +117,6 @@ public final class ThreadSecrets {
         .forEach(called::add);
   }
 
-  /** Notes what the journal of a thread must not show of an event. */
-  public void keep(ThreadEvent event) {
-    find(event, known::add);
-    requested(event).forEach(this::keep);
-    if (event instanceof ThreadEvent.Scheduled e) {
-      names.addAll(ofEffect(e.effect()).lastNames());
-    }
-  }
-
-  /** Notes what the journal of a thread must not show of the calls that are in progress. */
-  public void keep(ThreadState state) {
-    for (StepFrame frame : state.frames().values()) {
-      for (CallState call : frame.calls()) {
-        keep(call.call());
-        if (call.question() != null) {
-          ask(call.key(), call.question());
-        }
-      }
-    }
-  }
-
-  /** A short value within a text is not found, so the arguments are kept as one text. */
-  private void keep(RequestedCall call) {
-    List<JsonNode> found = new ArrayList<>();
-    calls(List.of(call), found::add);
-    if (!found.isEmpty()) {
-      names.addAll(ofCall(call.name()).lastNames());
-      found.forEach(known::add);
-      known.add(TextNode.valueOf(call.function().arguments()));
-    }
-  }
-
-  /** The last names of those fields; they become more. */
-  public Set<String> names() {
-    return names;
-  }
-
-  private void ask(String call, JsonNode question) {
-    SecretFields fields = asked(question);
-    if (!fields.isEmpty()) {
-      asked.merge(call, fields, SecretFields::and);
-      names.addAll(fields.lastNames());
-    }
-  }
-
   /** The calls that an event brings. */
   private static List<RequestedCall> requested(ThreadEvent event) {
     List<RequestedCall> calls = new ArrayList<>();
@@ -182,6 +127,25 @@ public final class ThreadSecrets {
     }
     event.messages().forEach(message -> calls.addAll(message.toolCalls()));
     return calls;
+  }
+
+  private void ask(String call, JsonNode question) {
+    SecretFields fields = asked(question);
+    if (!fields.isEmpty()) {
+      asked.merge(call, fields, SecretFields::and);
+    }
+  }
+
+  /** Hands over the secret arguments of the calls that are in progress. */
+  public void find(ThreadState state, Consumer<JsonNode> found) {
+    for (StepFrame frame : state.frames().values()) {
+      for (CallState call : frame.calls()) {
+        calls(List.of(call.call()), found);
+        if (call.question() != null) {
+          ask(call.key(), call.question());
+        }
+      }
+    }
   }
 
   /** Hands over every secret value that an event brings. */

@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
  * What a model was asked, in a few bytes: enough to notice that it is asked something else, too
  * little to say what. A part is null where it depends on what no journal has.
  *
- * <p>A digest confirms a guess at a short text. So it is part of the entry that has the messages,
- * and is encrypted with them, and no variable of the host is in it. What a hook fetches from
- * outside is.
+ * <p>A digest confirms a guess at a short text. So it is part of an entry of the thread, which is
+ * encrypted as a whole where the thread may hold secrets, and no variable of the host is in it.
+ * What a hook fetches from outside is.
  *
  * @param instructions a digest of the instructions, with the summary of older messages
  * @param messages the messages after them

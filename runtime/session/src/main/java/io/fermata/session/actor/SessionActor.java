@@ -226,6 +226,11 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     public void keepSecret(io.fermata.flow.event.RunState run) {
       encryption.learnState(run);
     }
+
+    @Override
+    public void encryptWhole() {
+      encryption.encryptWhole();
+    }
   }
 
   // --- the journal ----------------------------------------------------------------------------

@@ -61,6 +61,9 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
 
     /** Treats the values of secret fields in a state as secret from now on. */
     void keepSecret(RunState run);
+
+    /** Encrypts every entry and snapshot from now on, if the host has a key. */
+    void encryptWhole();
   }
 
   /**

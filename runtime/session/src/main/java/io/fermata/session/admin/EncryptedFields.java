@@ -3,8 +3,9 @@ package io.fermata.session.admin;
 /** The scope of encryption in the store of a host. */
 public enum EncryptedFields {
   /**
-   * The values of fields that flows mark as secret, and of arguments that tools of agents do,
-   * wherever they occur in the run or the thread that got them.
+   * The values of fields that flows mark as secret, wherever they occur in the run that got them.
+   * Threads as a whole, if an agent of the host has a tool or a scheduled handler with marked
+   * arguments, or calls a flow with secret fields, and those that were encrypted before.
    */
   SECRETS,
   /**

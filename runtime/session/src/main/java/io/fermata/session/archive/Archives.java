@@ -175,6 +175,9 @@ public record Archives(
       ExportChain.Signed signed =
           archive.entries(
               (stored, entry) -> {
+                if (!header.isRun() && Encryption.isEncrypted(stored)) {
+                  own.encryptWhole();
+                }
                 StoredEntry written = Archive.written(stored.seq(), own.stored(entry));
                 entries.add(new NewEntry(written, now, entry.tags()));
               });

@@ -146,8 +146,10 @@ public sealed interface Request {
    * Begins a thread that was forked.
    *
    * @param source what happened in the other thread, under the id of this one
+   * @param encrypted whether the other thread is encrypted, or may be
    */
-  record ForkThread(ThreadJournal source, ThreadInput.Fork input) implements Request {
+  record ForkThread(ThreadJournal source, ThreadInput.Fork input, boolean encrypted)
+      implements Request {
     @Override
     public String name() {
       return "fork";

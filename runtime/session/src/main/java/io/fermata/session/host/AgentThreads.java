@@ -246,8 +246,8 @@ public final class AgentThreads implements Threads {
     return journals
         .entries(source.entityId())
         .thenComposeAsync(
-            entries -> {
-              ThreadForks forks = ThreadForks.of(principal, source.threadId(), entries);
+            whole -> {
+              ThreadForks forks = ThreadForks.of(principal, source.threadId(), whole);
               return forked(forks, principal, how)
                   .thenCompose(fork -> unlessDeleted(source, forks.created(), fork));
             },

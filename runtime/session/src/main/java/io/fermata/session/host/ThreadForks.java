@@ -26,13 +26,14 @@ import org.jspecify.annotations.Nullable;
  * messages and files of the source stay where they are read from.
  *
  * @param source the journal of the source
+ * @param encrypted whether the source is encrypted, or may be
  */
-record ThreadForks(ThreadJournal source) {
+record ThreadForks(ThreadJournal source, boolean encrypted) {
 
   /** A thread of the store, which belongs to a principal. */
-  static ThreadForks of(
-      String principal, String threadId, List<JournalEntry<ThreadEvent>> entries) {
-    ThreadForks forks = of(new ThreadJournal("", threadId, entries));
+  static ThreadForks of(String principal, String threadId, ThreadJournals.WholeThread read) {
+    ThreadJournal journal = new ThreadJournal("", threadId, read.entries());
+    ThreadForks forks = of(journal, read.encrypted());
     if (!forks.created().principal().equals(principal)) {
       throw ThreadJournals.unknown(threadId);
     }
@@ -41,6 +42,10 @@ record ThreadForks(ThreadJournal source) {
 
   /** A thread of which only the journal is known; its owner does not matter. */
   static ThreadForks of(ThreadJournal journal) {
+    return of(journal, true);
+  }
+
+  private static ThreadForks of(ThreadJournal journal, boolean encrypted) {
     if (journal.redacted()) {
       throw new ThreadException(
           HostError.KEY_MISSING,
@@ -50,7 +55,7 @@ record ThreadForks(ThreadJournal source) {
     if (created(journal).isEmpty() || deletes(journal.events())) {
       throw ThreadJournals.unknown(journal.threadId());
     }
-    return new ThreadForks(journal);
+    return new ThreadForks(journal, encrypted);
   }
 
   static boolean deletes(List<ThreadEvent> events) {
@@ -92,7 +97,8 @@ record ThreadForks(ThreadJournal source) {
     return new Request.ForkThread(
         new ThreadJournal(key.agent(), key.threadId(), copied),
         new ThreadInput.Fork(
-            fork, how.agent(), how.env(), how.message(), results(copied.size(), how), now));
+            fork, how.agent(), how.env(), how.message(), results(copied.size(), how), now),
+        encrypted);
   }
 
   /** An agent that has acted in the source may be one that who forks may not use. */

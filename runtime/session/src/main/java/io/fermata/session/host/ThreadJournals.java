@@ -196,16 +196,27 @@ final class ThreadJournals {
 
   // --- forks -----------------------------------------------------------------------------------
 
+  /**
+   * A whole journal.
+   *
+   * @param encrypted whether any of it is
+   */
+  record WholeThread(List<JournalEntry<ThreadEvent>> entries, boolean encrypted) {
+    WholeThread and(JournalEntry<ThreadEvent> entry, boolean isEncrypted) {
+      entries.add(entry);
+      return new WholeThread(entries, encrypted || isEncrypted);
+    }
+  }
+
   /** A whole journal, for a fork. */
-  CompletionStage<List<JournalEntry<ThreadEvent>>> entries(String entityId) {
-    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
+  CompletionStage<WholeThread> entries(String entityId) {
     AtomicLong bytes = new AtomicLong();
     return StoreErrors.translated(
         JournalPages.foldAsync(
             store,
             entityId,
             1,
-            entries,
+            new WholeThread(new ArrayList<>(), false),
             (read, stored) -> {
               if (bytes.addAndGet(stored.payload().length) > JournalPages.LONGEST_WHOLE) {
                 throw new ThreadException(
@@ -213,8 +224,7 @@ final class ThreadJournals {
                     "The journal of the thread has more than %s MiB, so it cannot be forked; begin a new thread"
                         .formatted(JournalPages.LONGEST_WHOLE >> 20));
               }
-              read.add(entry(entityId, stored).ofThread());
-              return read;
+              return read.and(entry(entityId, stored).ofThread(), Encryption.isEncrypted(stored));
             },
             executor));
   }

@@ -25,12 +25,14 @@ import org.jspecify.annotations.Nullable;
  *
  * @param fields the secret fields by flow; flows without secrets are absent
  * @param agents what the tools of agents mark as secret
+ * @param threads whether a thread of these agents may hold secrets
  */
 public record Encryption(
     EntryCipher cipher,
     EncryptedFields what,
     Map<String, SecretFields> fields,
-    ThreadSecrets agents) {
+    ThreadSecrets agents,
+    boolean threads) {
   /** Without keys. */
   public static final Encryption NONE =
       new Encryption(new EntryCipher(null), EncryptedFields.SECRETS, Map.of());
@@ -39,7 +41,7 @@ public record Encryption(
 
   /** Without agents. */
   public Encryption(EntryCipher cipher, EncryptedFields what, Map<String, SecretFields> fields) {
-    this(cipher, what, fields, ThreadSecrets.of(List.of()));
+    this(cipher, what, fields, ThreadSecrets.of(List.of()), false);
   }
 
   /** Decrypts with the keys from the environment, if there are any. */
@@ -57,7 +59,7 @@ public record Encryption(
 
   /** The id of the key that entries are encrypted with; null if none is. */
   public @Nullable String encryptsWith() {
-    boolean nothing = fields.isEmpty() && !agents.marked() && what == EncryptedFields.SECRETS;
+    boolean nothing = fields.isEmpty() && !threads && what == EncryptedFields.SECRETS;
     return nothing ? null : cipher.current();
   }
 
@@ -70,7 +72,7 @@ public record Encryption(
   public Encryption knowing(Map<String, SecretFields> others) {
     Map<String, SecretFields> all = new HashMap<>(fields);
     others.forEach((flow, more) -> all.merge(flow, more, SecretFields::and));
-    return new Encryption(cipher, what, all, agents);
+    return new Encryption(cipher, what, all, agents, threads);
   }
 
   /** The encryption of one session. */
@@ -97,6 +99,11 @@ public record Encryption(
         ", which is no entry of a run or a thread",
         "restore the journal from a backup, or erase the session",
         null);
+  }
+
+  /** Whether an entry is encrypted, in parts or as a whole. */
+  public static boolean isEncrypted(StoredEntry stored) {
+    return stored.manifest().equals(JournalSerializer.ENCRYPTED);
   }
 
   /**

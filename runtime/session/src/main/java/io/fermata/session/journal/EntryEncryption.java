@@ -12,7 +12,6 @@ import io.fermata.flow.event.RunState;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.EncryptionException;
 import java.util.List;
-import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.EventSeq;
 import org.apache.pekko.persistence.typed.SnapshotAdapter;
@@ -23,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * session's run or thread as they pass, and keeps those of the previous run, whose last reply is
  * kept.
  *
+ * <p>A thread that may hold secrets is encrypted as a whole, and stays so once it was: what models,
+ * tools and digests make of a secret cannot be found value by value.
+ *
  * <p>If an entry cannot be decrypted, it and all later ones are skipped and {@link #unreadable} is
  * set: the session must then do nothing, so that its journal stays unchanged.
  */
@@ -30,37 +32,40 @@ public final class EntryEncryption {
   private final String entityId;
   private final Encryption encryption;
   private final SecretFields fields;
+
+  /** Null for runs. */
   private final @Nullable ThreadSecrets thread;
 
-  /** Those of a thread become more. */
-  private final Set<String> names;
-
-  private Secrets secrets;
+  private boolean whole;
+  private Secrets secrets = new Secrets();
   private Secrets before = new Secrets();
   private @Nullable EncryptionException unreadable;
 
   private EntryEncryption(
-      String entityId,
-      Encryption encryption,
-      SecretFields fields,
-      Secrets secrets,
-      @Nullable ThreadSecrets thread) {
+      String entityId, Encryption encryption, SecretFields fields, @Nullable ThreadSecrets thread) {
     this.entityId = entityId;
     this.encryption = encryption;
     this.fields = fields;
-    this.secrets = secrets;
     this.thread = thread;
-    this.names = thread == null ? fields.lastNames() : thread.names();
+    this.whole = encryption.what() == EncryptedFields.EVERYTHING;
   }
 
   static EntryEncryption ofRuns(String entityId, Encryption encryption, SecretFields fields) {
-    return new EntryEncryption(entityId, encryption, fields, new Secrets(), null);
+    return new EntryEncryption(entityId, encryption, fields, null);
   }
 
   static EntryEncryption ofThread(String entityId, Encryption encryption) {
-    Secrets secrets = new Secrets();
-    return new EntryEncryption(
-        entityId, encryption, SecretFields.NONE, secrets, encryption.agents().into(secrets));
+    EntryEncryption thread =
+        new EntryEncryption(entityId, encryption, SecretFields.NONE, encryption.agents().fresh());
+    if (encryption.threads()) {
+      thread.encryptWhole();
+    }
+    return thread;
+  }
+
+  /** Encrypts every entry and snapshot from now on, if there is a key. */
+  public void encryptWhole() {
+    whole |= encryption.cipher().current() != null;
   }
 
   /** Why the journal could not be read; null if it was read. */
@@ -68,7 +73,7 @@ public final class EntryEncryption {
     return unreadable;
   }
 
-  /** A text without the secrets of the run, for logs and the like. */
+  /** A text without the secrets of the run or thread, for logs and the like. */
   public String masked(String text) {
     return before.masked(secrets.masked(text));
   }
@@ -79,16 +84,9 @@ public final class EntryEncryption {
   public Object stored(Entry<?> entry) {
     learn(entry);
     Entry<?> kept = withSecrets(entry);
-    return encryption.what() == EncryptedFields.EVERYTHING
+    return whole
         ? encryption.whole(entityId, kept, null)
-        : hasNone() ? kept : inParts(kept, null);
-  }
-
-  /** Whether nothing is encrypted in parts: a host may have tools with secrets and no key. */
-  private boolean hasNone() {
-    return thread == null
-        ? fields.isEmpty()
-        : (secrets.isEmpty() && names.isEmpty()) || encryption.encryptsWith() == null;
+        : fields.isEmpty() ? kept : inParts(kept, null);
   }
 
   /**
@@ -108,21 +106,19 @@ public final class EntryEncryption {
   }
 
   private Object storedSnapshot(Object state) {
-    if (hasNone() && encryption.what() == EncryptedFields.SECRETS) {
+    if (fields.isEmpty() && !whole) {
       return state;
     }
     ArrayNode known = before.known().addAll(secrets.known());
     JsonNode kept = known.isEmpty() ? null : encryption.encryptedPart(entityId, known);
-    return encryption.what() == EncryptedFields.EVERYTHING
-        ? encryption.whole(entityId, state, kept)
-        : inParts(state, kept);
+    return whole ? encryption.whole(entityId, state, kept) : inParts(state, kept);
   }
 
   private Object inParts(Object plain, @Nullable JsonNode kept) {
     JsonNode tree = Encryption.tree(plain);
     JsonNode encrypted =
         new EncryptedTrees(
-                names,
+                fields.lastNames(),
                 leaf -> secrets.in(leaf) || before.in(leaf),
                 part -> encryption.encryptedPart(entityId, part))
             .encrypted(tree);
@@ -147,6 +143,9 @@ public final class EntryEncryption {
   private @Nullable Object decrypted(Object stored) {
     if (unreadable != null) {
       return null;
+    }
+    if (thread != null && stored instanceof EncryptedEntry) {
+      encryptWhole();
     }
     try {
       if (stored instanceof EncryptedEntry encrypted && encrypted.secrets() != null) {
@@ -180,7 +179,7 @@ public final class EntryEncryption {
 
   private void note(Object happened) {
     if (thread != null && happened instanceof ThreadEvent event) {
-      thread.keep(event);
+      thread.find(event, secrets::add);
     } else if (!fields.isEmpty() && happened instanceof Event event) {
       secrets.learn(fields, event);
     }
@@ -194,7 +193,7 @@ public final class EntryEncryption {
   /** Collects the secrets in the state of a program. */
   public void learnState(Object state) {
     if (thread != null && state instanceof ThreadState now) {
-      thread.keep(now);
+      thread.find(now, secrets::add);
     } else if (!fields.isEmpty() && state instanceof RunState run) {
       secrets.learn(fields, run);
     }

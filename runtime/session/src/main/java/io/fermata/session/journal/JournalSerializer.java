@@ -33,7 +33,7 @@ public final class JournalSerializer extends SerializerWithStringManifest {
   private static final String THREAD = "thread:1";
   private static final String RUN_STATE = "run-state:1";
   private static final String THREAD_STATE = "thread-state:1";
-  private static final String ENCRYPTED = "encrypted:1";
+  static final String ENCRYPTED = "encrypted:1";
   private static final String SCHEDULE = "schedule:1";
 
   static final ObjectMapper MAPPER =

@@ -183,6 +183,9 @@ public final class ThreadPort
     if (begun instanceof Program.Refused<ThreadState, ThreadEvent> refused) {
       return new Answer<>(refused(at, refused.failure()));
     }
+    if (fork.encrypted()) {
+      session.encryptWhole();
+    }
     List<ThreadEvent> events = new ArrayList<>(fork.source().events());
     events.addAll(((Program.Accepted<ThreadState, ThreadEvent>) begun).events());
     return new Happen<>(events, false);

@@ -91,7 +91,8 @@ class RemoteCallTest {
                             7,
                             List.of(new ThreadEvent.Unscheduled("e")),
                             ToolResult.success("done")))),
-                5)),
+                5),
+            true),
         new Request.OfThread(
             new ThreadInput.Create(
                 "t",

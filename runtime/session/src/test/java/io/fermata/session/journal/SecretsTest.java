@@ -22,6 +22,7 @@ import io.fermata.agent.Agent;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Offered;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.ScheduledHandler;
 import io.fermata.agent.Tool;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Model;
@@ -784,7 +785,7 @@ class SecretsTest {
     Path file = Files.write(folder.resolve("thread.jsonl"), exported.toByteArray());
     ThreadJournal redacted = ExportedJournal.read(file, DataKeys.parse(K2)).thread();
     assertThat(redacted.redacted()).isTrue();
-    assertThat(redacted.events().toString()).contains("[redacted]").doesNotContain(CARD);
+    assertThat(redacted.events()).isEmpty();
     for (ByteArrayOutputStream lines : List.of(exported, open)) {
       Path other = Files.createTempDirectory(folder, "other");
       Store empty = Store.sqlite(other.resolve("o.db"));
@@ -804,15 +805,8 @@ class SecretsTest {
 
   @Test
   void aMarkedArgumentOfAToolIsEncryptedInTheThreadAndInNoLog() throws Exception {
-    Tool pay =
-        Tool.of(
-            "pay",
-            "Pays an order.",
-            Payment.class,
-            (flow, args) -> {
-              throw unfit(args.card());
-            });
-    String arguments = "{\"order\":\"B-1\",\"card\":\"" + CARD + "\",\"pin\":\"%7\"}";
+    Tool pay = paying();
+    String arguments = PAYMENT + "}";
     String id;
     try (Logged log = new Logged();
         Fermata host = desk(pay, arguments).start()) {
@@ -821,12 +815,119 @@ class SecretsTest {
       log.silent("Unfit: [redacted]");
     }
     silent(folder);
-    new StoreFiles(folder)
-        .texts()
-        .forEach((file, text) -> assertThat(text).as(file).doesNotContain("%7"));
+    encrypted(folder);
     try (Fermata host = desk(pay, arguments).start()) {
       assertThat(messages(host.threads(), id)).contains(CARD);
     }
+  }
+
+  private static final String PAYMENT =
+      "{\"order\":\"B-1\",\"card\":\"" + CARD + "\",\"pin\":\"%7\"";
+
+  private static Tool paying() {
+    return Tool.of(
+        "pay",
+        "Pays an order.",
+        Payment.class,
+        (flow, args) -> {
+          throw unfit(args.card());
+        });
+  }
+
+  /** Every entry and snapshot is encrypted as a whole. */
+  private static void encrypted(Path where) throws IOException {
+    assertThat(new StoreFiles(where).records())
+        .isNotEmpty()
+        .allSatisfy(
+            each -> assertThat(each).containsPattern("k[12]").doesNotContain("events", "program"));
+  }
+
+  @Test
+  void argumentsThatAModelCutOffOrPutElsewhereAreEncryptedToo() throws Exception {
+    for (String arguments : List.of(PAYMENT, "{\"order\":" + PAYMENT + "}}")) {
+      try (Fermata host = desk(paying(), arguments).start()) {
+        assertThat(messages(host.threads(), served(host.threads()).threadId())).contains(CARD);
+      }
+      silent(folder);
+      encrypted(folder);
+    }
+  }
+
+  record Order(String order, String card, String pin) {}
+
+  @Test
+  void aThreadStaysEncryptedInAReleaseWithoutTheMarkAsDoItsForksAndImports() throws Exception {
+    String id;
+    ByteArrayOutputStream exported = new ByteArrayOutputStream();
+    try (Fermata host = desk(paying(), PAYMENT + "}").start()) {
+      id = served(host.threads()).threadId();
+      now(host.journals().thread(id).export(exported));
+    }
+    Tool unmarked = Tool.of("pay", "Pays an order.", Order.class, (flow, args) -> args.card());
+    var said = new Threads.NewMessage(Message.user("It is " + CARD), List.of(), null);
+    try (Fermata host = desk(unmarked, PAYMENT + "}").start()) {
+      now(host.threads().post("ann", id, said));
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+      String fork = now(host.threads().fork("ann", id, Threads.NewFork.live())).threadId();
+      assertThat(messages(host.threads(), fork)).contains("It is " + CARD);
+    }
+    silent(folder);
+    encrypted(folder);
+    Path other = Files.createTempDirectory(folder, "other");
+    Path file = Files.write(folder.resolve("thread.jsonl"), exported.toByteArray());
+    ThreadJournal journal = ExportedJournal.read(file, DataKeys.parse(K1)).thread();
+    HostBuilder later =
+        desk(unmarked, PAYMENT + "}")
+            .store(Store.sqlite(other.resolve("o.db")))
+            .keys(DataKeys.parse(K2 + "," + K1));
+    try (Fermata host = later.start()) {
+      now(host.journals().importFrom(new ByteArrayInputStream(exported.toByteArray())));
+      now(host.threads().post("ann", id, said));
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+      String fork = now(host.threads().fork("bob", journal, Threads.NewFork.live())).threadId();
+      assertThat(now(host.threads().get("bob", fork)).agent()).isEqualTo("desk");
+    }
+    silent(other);
+    encrypted(other);
+    try (Fermata host = later.start()) {
+      served(host.threads());
+    }
+    assertThat(new StoreFiles(other).with(CARD)).as("a new thread without marks").isNotEmpty();
+  }
+
+  record Debit(@Secret Integer pin, @Secret Boolean vip) {}
+
+  @Test
+  void whatIsScheduledWithMarkedArgumentsIsEncryptedAfterARecovery() throws Exception {
+    Tool schedule =
+        Tool.of(
+            "schedule",
+            "Schedules a charge.",
+            (flow, args) -> {
+              var charge = Json.object().put("pin", 42).put("vip", true);
+              flow.scheduleEffect("charge", charge, Duration.ofDays(1));
+              return "scheduled";
+            });
+    Model model = ScriptedModels.calling("schedule", "{}", result -> "Done: " + result);
+    HostBuilder builder =
+        Fermata.host()
+            .store(store())
+            .agent(
+                Agent.aiHuman("desk", Prompt.of("desk", model).tools(schedule))
+                    .effects(ScheduledHandler.of("charge", "", Debit.class, (flow, args) -> {})))
+            .keys(DataKeys.parse(K1))
+            .settings(Settings.DEFAULT.snapshotEvery(1));
+    String id;
+    try (Fermata host = builder.start()) {
+      id = served(host.threads()).threadId();
+    }
+    try (Fermata host = builder.start()) {
+      now(
+          host.threads()
+              .post("ann", id, new Threads.NewMessage(Message.user("?"), List.of(), null)));
+      now(host.threads().settled("ann", id, Duration.ofSeconds(30)));
+    }
+    encrypted(folder);
   }
 
   private static <T> T now(CompletionStage<T> stage) throws Exception {
