@@ -303,6 +303,8 @@ class MainTest {
     assertThat(out.toString()).contains("✓ segment = &quot;[redacted]&quot;");
     assertThat(run("graph", "quote", "--run", "nobody", "--store", store)).isEqualTo(3);
     assertThat(err.toString()).contains("no journal of a run nobody of quote").hasLineCount(1);
+    assertThat(run("graph", "quote", "--run", runId, "--store", store, "--redact", "email.adress"))
+        .isEqualTo(2);
   }
 
   @Test
@@ -635,6 +637,7 @@ class MainTest {
   void aFieldThatIsNoneIsNotSilentlyShown() {
     assertThat(error(2, "graph", "quote", "--redact", "emial"))
         .contains("The flow quote has no field emial; did you mean email?");
+    assertThat(error(2, "graph", "quote", "--redact", "**.emial")).contains("no field **.emial");
     assertThat(error(2, "graph", "quote", "--redact", "")).contains("its fields are companySize");
     for (String field : List.of("segment", "**.email", "email")) {
       assertThat(run("graph", "quote", "--redact", field)).isZero();

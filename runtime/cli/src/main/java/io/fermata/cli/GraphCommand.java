@@ -10,6 +10,7 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.flow.picture.Picture;
 import io.fermata.flow.record.Redaction;
 import io.fermata.flow.record.RunPicture;
+import io.fermata.session.StoredRun;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -61,22 +62,21 @@ final class GraphCommand extends ConsoleCommand {
       if (versions.isEmpty()) {
         throw wrong(unknown(application.host().flows()));
       }
-      requireFields(versions);
-      Picture picture =
-          run == null ? newest(versions).picture() : drawn(application, versions, run);
+      Picture picture = run == null ? plain(versions) : drawn(application, versions, run);
       print(svg ? picture.svg() : picture.mermaid());
     }
     return 0;
   }
 
-  private static Flow<?> newest(List<Flow<?>> versions) {
-    return Collections.max(versions, Comparator.comparingInt(Flow::version));
+  private Picture plain(List<Flow<?>> versions) {
+    requireFields(versions, List.of());
+    return Collections.max(versions, Comparator.comparingInt(Flow::version)).picture();
   }
 
   /** A mistyped field would show values that should be hidden. */
-  private void requireFields(List<Flow<?>> versions) {
+  private void requireFields(List<Flow<?>> versions, Iterable<Event> journal) {
     for (String path : redacted) {
-      String misnamed = path.contains("**") ? null : SecretFields.misnamed(path, versions);
+      String misnamed = SecretFields.misnamed(path, versions, journal);
       if (misnamed != null) {
         throw wrong(misnamed);
       }
@@ -102,7 +102,9 @@ final class GraphCommand extends ConsoleCommand {
               : Redaction.of(redacted.toArray(String[]::new)).over(picture));
     }
     try (Opened opened = application.dormant(store.present())) {
-      now(opened.host().journals().run(id, runId).replay(recorders.toArray(Recorder[]::new)));
+      StoredRun journal = opened.host().journals().run(id, runId);
+      requireFields(versions, () -> now(journal.readWithSecrets()).events().iterator());
+      now(journal.replay(recorders.toArray(Recorder[]::new)));
     }
     return pictures.getOrDefault(last.version, pictures.lastEntry().getValue()).picture();
   }

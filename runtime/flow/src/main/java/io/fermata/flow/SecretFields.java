@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.fermata.flow.event.Event;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Nearest;
 import io.fermata.flow.json.Paths;
@@ -218,21 +219,29 @@ public final class SecretFields {
   }
 
   /**
-   * Why a path, which may have {@code *}, names nothing in a flow, and what to do; null if it does.
+   * Why a path, which may have {@code *}, names nothing that a flow declares and nothing that a run
+   * has had, and what to do; null if it does. A mistyped path would leave values in clear.
    *
    * @param versions one or more of the same flow
+   * @param journal what is below an open map, or in a field of an earlier version, is only here
    */
-  public static @Nullable String misnamed(String path, List<Flow<?>> versions) {
-    SecretFields named = of(path);
+  public static @Nullable String misnamed(
+      String path, List<Flow<?>> versions, Iterable<Event> journal) {
+    if (!path.isBlank()
+        && (versions.stream().anyMatch(flow -> flow.schema().declares(parts(path)))
+            || of(path).findsAny(journal))) {
+      return null;
+    }
     Set<String> known = new TreeSet<>();
     versions.forEach(flow -> known.addAll(flow.fieldPaths()));
-    boolean there =
-        known.stream().anyMatch(named::names)
-            || versions.stream().anyMatch(flow -> flow.misnamed(path) == null);
-    return there && !path.isBlank()
-        ? null
-        : "The flow %s has no field %s; %s"
-            .formatted(versions.get(0).id(), path, Nearest.next(path, known, "its fields are "));
+    return "The flow %s has no field %s; %s"
+        .formatted(versions.get(0).id(), path, Nearest.next(path, known, "its fields are "));
+  }
+
+  private boolean findsAny(Iterable<Event> journal) {
+    List<JsonNode> found = new ArrayList<>();
+    journal.forEach(event -> Secrets.find(this, event, found::add));
+    return !found.isEmpty();
   }
 
   // --- what is there ----------------------------------------------------------------------------

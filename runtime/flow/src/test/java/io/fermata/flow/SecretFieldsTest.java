@@ -228,6 +228,76 @@ class SecretFieldsTest {
     assertThat(run.events(Event.Tagged.class)).isEmpty();
   }
 
+  record Guarded(List<Person> guests, @Computed Chain chain, JsonNode notes, Optional<Car> car) {}
+
+  @Test
+  void aPathNamesWhatAFlowDeclaresOrWhatARunHasHad() {
+    List<Flow<?>> flows =
+        List.of(
+            home(run -> {}).compile(),
+            Flow.of("home", Guarded.class)
+                .description("Guards a house.")
+                .act("act", run -> {})
+                .edge(START, "act")
+                .edge("act", END)
+                .compile());
+    assertThat(
+            List.of(
+                "card",
+                "driver.town",
+                "drivers.*.town",
+                "drivers.0.town",
+                "cars.*.owner.town",
+                "each",
+                "each.0",
+                "each.*.word",
+                "each.3.hint",
+                "inner.hint",
+                "*.hint",
+                "**.hint",
+                "**.town",
+                "**",
+                "guests.**",
+                "guests.**.town",
+                "chain.next.others.*.next.end",
+                "car.owner.town",
+                "notes"))
+        .allSatisfy(path -> assertThat(SecretFields.misnamed(path, flows, List.of())).isNull());
+    Event written =
+        new Event.Answered(
+            Map.of("notes", Json.parse("{\"email\":\"x\"}"), "cars", Json.parse("{\"a\":{}}")),
+            null,
+            0,
+            null,
+            null);
+    for (String path : List.of("notes.email", "**.email", "cars.a")) {
+      assertThat(SecretFields.misnamed(path, flows, List.of()))
+          .startsWith("The flow home has no field " + path + "; ");
+      assertThat(SecretFields.misnamed(path, flows, List.of(written))).isNull();
+    }
+    assertThat(
+            List.of(
+                "",
+                " ",
+                "crad",
+                "card.number",
+                "card.*",
+                "drivers.town",
+                "drivers.*.twon",
+                "cars.owner",
+                "cars.*.*.twon",
+                "each.word",
+                "each.*.wrod",
+                "inner.*.word",
+                "guests.town",
+                "guests.**.twon",
+                "**.twon",
+                "chain.others.end",
+                "notes.emial"))
+        .allSatisfy(
+            path -> assertThat(SecretFields.misnamed(path, flows, List.of(written))).isNotNull());
+  }
+
   @Test
   void aKeyOfAMapIsOnePartOfAPathWithDotsAndAll() {
     SecretFields fields = home(run -> {}).compile().secretFields();

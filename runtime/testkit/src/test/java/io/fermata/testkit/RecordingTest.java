@@ -259,6 +259,43 @@ class RecordingTest {
     }
   }
 
+  record Guest(String email) {}
+
+  record Party(List<Guest> guests, String email) {}
+
+  @Test
+  void aFieldOfTheItemsOfAListIsNamedWithAStar() throws Exception {
+    Flow<Party> flow =
+        Flow.of("order", Party.class)
+            .description("Sells seats.")
+            .ask("ask_guests", q -> q.question("guests", "Who?").question("email", "Email?"))
+            .edge(START, "ask_guests")
+            .edge("ask_guests", END)
+            .compile();
+    try (Fermata host = host(flow)) {
+      String empty = called(host, "start");
+      assertThat(recorded(host, empty, Scrubbing.SECRETS.and("guests.*.email", "**.email")))
+          .exists();
+      Files.delete(folder.resolve("order.jsonl"));
+    }
+    try (Fermata host = host(flow)) {
+      List<Guest> guests = List.of(new Guest("ann@acme.com"));
+      String run = called(host, "start", "guests", guests, "email", "bob@acme.com");
+      for (String path : List.of("guests.email", "guests.*.emial", "email.adress", "email.*")) {
+        assertThatThrownBy(() -> recorded(host, run, Scrubbing.SECRETS.and(path)))
+            .as(path)
+            .cause()
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageStartingWith("The flow order has no field " + path + "; ");
+      }
+      assertThat(folder.resolve("order.jsonl")).doesNotExist();
+      assertThat(recorded(host, run, Scrubbing.SECRETS.and("guests.*.email")))
+          .content()
+          .contains("bob@acme.com")
+          .doesNotContain("ann@acme.com");
+    }
+  }
+
   record Facts(String seat, @Computed Map<String, String> known) {}
 
   @Test

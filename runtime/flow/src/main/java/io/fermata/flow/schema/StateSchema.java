@@ -113,6 +113,13 @@ public final class StateSchema<S extends Record> {
       }
     }
 
+    private boolean declares(List<String> rest) {
+      return DeclaredParts.ended(rest)
+          || (each
+              ? DeclaredParts.belowItem(rest).anyMatch(schema::declares)
+              : schema.declares(rest));
+    }
+
     /** The rest of a path within it; null if it leads elsewhere. */
     private @Nullable String within(String rest) {
       if (!each || rest.isEmpty()) {
@@ -234,6 +241,19 @@ public final class StateSchema<S extends Record> {
     boolean inside =
         inner != null && rest != null && (rest.isEmpty() || inner.schema().knows(rest));
     return inside || writable(path);
+  }
+
+  /**
+   * Whether a path leads to what is declared, in its own fields or in those of a sub-flow.
+   *
+   * @param path its parts: {@code *} is one part, and {@code **} any number
+   */
+  public boolean declares(List<String> path) {
+    return DeclaredParts.have(whole, path)
+        || mounts.entrySet().stream()
+            .anyMatch(
+                mount ->
+                    DeclaredParts.below(mount.getKey(), path).anyMatch(mount.getValue()::declares));
   }
 
   /** The paths in a state that are none of its own. */
