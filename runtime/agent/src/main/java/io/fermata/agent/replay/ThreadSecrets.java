@@ -260,44 +260,69 @@ public final class ThreadSecrets {
   /** An event with invented values in place of the secret ones, all of which must be known. */
   public ThreadEvent replaced(ThreadEvent event, Inventions inventions) {
     JsonNode tree = Json.MAPPER.valueToTree(event);
-    JsonNode replaced = replaced(tree, inventions);
+    JsonNode replaced = replaced(tree, new Replacing(inventions::text, inventions::tree));
     return replaced.equals(tree) ? event : Json.value(replaced, event.getClass());
   }
 
-  private JsonNode replaced(JsonNode tree, Inventions inventions) {
-    if (tree.isTextual()) {
-      return TextNode.valueOf(text(everywhere, tree.textValue(), inventions));
-    } else if (tree.isBinary()) {
-      return BinaryNode.valueOf(file(((BinaryNode) tree).binaryValue(), inventions));
-    }
-    return Json.mapped(
-        tree,
-        (name, part) ->
-            tree.isArray() ? replaced(part, inventions) : replaced(tree, name, part, inventions));
+  /** Whether an event has something that is replaced for its name. */
+  public boolean replaces(ThreadEvent event) {
+    List<JsonNode> found = new ArrayList<>();
+    Trees finding =
+        (fields, path, tree) -> {
+          fields.find(path, tree, found::add);
+          return tree;
+        };
+    replaced(Json.MAPPER.valueToTree(event), new Replacing(UnaryOperator.identity(), finding));
+    return !found.isEmpty();
   }
 
-  private JsonNode replaced(JsonNode whole, String name, JsonNode part, Inventions inventions) {
+  private interface Trees {
+    JsonNode replaced(SecretFields fields, String path, JsonNode tree);
+  }
+
+  /** What comes in place of texts, and of trees with secret fields. */
+  private record Replacing(UnaryOperator<String> texts, Trees trees) {
+    JsonNode tree(SecretFields fields, String path, JsonNode tree) {
+      return trees.replaced(fields, path, tree);
+    }
+
+    String text(String text) {
+      return texts.apply(text);
+    }
+  }
+
+  private JsonNode replaced(JsonNode tree, Replacing by) {
+    if (tree.isTextual()) {
+      return TextNode.valueOf(text(everywhere, tree.textValue(), by));
+    } else if (tree.isBinary()) {
+      return BinaryNode.valueOf(file(((BinaryNode) tree).binaryValue(), by));
+    }
+    return Json.mapped(
+        tree, (name, part) -> tree.isArray() ? replaced(part, by) : replaced(tree, name, part, by));
+  }
+
+  private JsonNode replaced(JsonNode whole, String name, JsonNode part, Replacing by) {
     // A queued call and a new child are objects with texts of their own.
     if (NAMES.contains(name) && !part.isObject()) {
       return part;
     } else if (name.equals("arguments") && part.isTextual()) {
       SecretFields fields = ofCall(whole.path("name").asText());
-      return TextNode.valueOf(text(fields, part.textValue(), inventions));
+      return TextNode.valueOf(text(fields, part.textValue(), by));
     } else if (name.equals("arguments") && whole.has("effect")) {
-      return inventions.tree(ofEffect(whole.path("effect").asText()), "", part);
+      return by.tree(ofEffect(whole.path("effect").asText()), "", part);
     } else if (name.equals("answers")) {
-      return inventions.tree(answered(whole.path("call").asText()), "", part);
+      return by.tree(answered(whole.path("call").asText()), "", part);
     } else if (name.equals("question") && whole.path("approval").asBoolean()) {
       return approval(
           part,
-          (tool, arguments) -> inventions.tree(ofCall(tool), "", arguments),
-          other -> inventions.tree(everywhere, "", other));
+          (tool, arguments) -> by.tree(ofCall(tool), "", arguments),
+          other -> by.tree(everywhere, "", other));
     } else if (name.equals("value") && whole.has("key")) {
-      return inventions.tree(everywhere, whole.path("key").asText(), part);
+      return by.tree(everywhere, whole.path("key").asText(), part);
     } else if (name.equals("env") || (TREES.contains(name) && !part.isBinary())) {
-      return inventions.tree(everywhere, "", part);
+      return by.tree(everywhere, "", part);
     }
-    return replaced(part, inventions);
+    return replaced(part, by);
   }
 
   /** A question to approve a call, with other arguments, and with other parts besides. */
@@ -313,21 +338,21 @@ public final class ThreadSecrets {
   }
 
   /** A text; one that describes an object keeps its form unless a short value in it is secret. */
-  private static String text(SecretFields fields, String text, Inventions inventions) {
-    String replaced = inventions.text(text);
+  private static String text(SecretFields fields, String text, Replacing by) {
+    String replaced = by.text(text);
     ObjectNode object = fields.isEmpty() ? null : object(text);
     if (object == null) {
       return replaced;
     }
-    JsonNode other = inventions.tree(fields, "", object);
+    JsonNode other = by.tree(fields, "", object);
     return other.equals(object(replaced)) ? replaced : Json.text(other);
   }
 
   /** A file, if it is a text. */
-  private static byte[] file(byte[] data, Inventions inventions) {
+  private static byte[] file(byte[] data, Replacing by) {
     try {
       String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(data)).toString();
-      return inventions.text(text).getBytes(StandardCharsets.UTF_8);
+      return by.text(text).getBytes(StandardCharsets.UTF_8);
     } catch (CharacterCodingException e) {
       return data;
     }

@@ -14,7 +14,6 @@ import io.fermata.flow.Secrets;
 import io.fermata.flow.engine.FlowVersions;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.ForkOrigin;
-import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.record.FactValues;
 import io.fermata.flow.replay.Divergence;
@@ -40,7 +39,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -133,12 +131,6 @@ public final class Recordings {
     }
   }
 
-  private static boolean finds(Consumer<Consumer<JsonNode>> search) {
-    List<JsonNode> found = new ArrayList<>();
-    search.accept(found::add);
-    return !found.isEmpty();
-  }
-
   private static Tried run(
       Flow<?> flow, Limits limits, SecretFields fields, RunJournal journal, Inventions inventions) {
     inventions.choosing(flow);
@@ -185,17 +177,12 @@ public final class Recordings {
 
   private static void requireNames(Scrubbing scrubbing, ThreadJournal journal) {
     for (String name : scrubbing.fields()) {
-      if (!finds(found -> journal.events().forEach(event -> find(name, event, found)))) {
+      ThreadSecrets secrets = ThreadSecrets.of(List.of()).and(List.of(name));
+      if (journal.events().stream().noneMatch(secrets::replaces)) {
         throw new IllegalArgumentException(
             "Nothing in the thread has the name %s; check it, or leave it out".formatted(name));
       }
     }
-  }
-
-  /** In texts that are JSON, and in what authors, callers and providers gave. */
-  private static void find(String name, ThreadEvent event, Consumer<JsonNode> found) {
-    ThreadSecrets.of(List.of()).and(List.of(name)).find(event, found);
-    SecretFields.of("**." + name).find("", Json.MAPPER.valueToTree(event), found);
   }
 
   private static Tried thread(
