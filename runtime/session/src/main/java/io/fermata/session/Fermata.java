@@ -321,8 +321,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * report, as of a deletion, unless the host is dormant.
    *
    * @return the counts; completes when a second query finds nothing left, and an embedded store has
-   *     overwritten the data, or a dormant host rewritten its file; fails with how much is erased
-   *     if that is a part
+   *     overwritten the data, or a dormant host rewritten its file; if only a part is erased, the
+   *     failure says how much
    */
   public CompletionStage<Erased> erase(Erasure what) {
     return host.erase(what);

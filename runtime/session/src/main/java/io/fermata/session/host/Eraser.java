@@ -123,12 +123,29 @@ public record Eraser(
       if (erased.isEmpty()) {
         return failure;
       }
-      String text =
-          "%s of %s journals are erased; repeat the erasure for the rest: %s"
-              .formatted(erased.size(), found.size(), failure.getMessage());
+      String count =
+          "%s of %s journals are erased; repeat the erasure for the rest: "
+              .formatted(erased.size(), found.size());
       return failure instanceof StoreException
-          ? new StoreException(StoreProblem.of(failure), text, failure)
-          : new IllegalStateException(text, failure);
+          ? new ErasedInPart(count, failure)
+          : new IllegalStateException(count + failure.getMessage(), failure);
+    }
+  }
+
+  /** The store failed after it had erased a part. */
+  static final class ErasedInPart extends StoreException {
+    private static final long serialVersionUID = 1;
+
+    private final String count;
+
+    ErasedInPart(String count, Throwable failure) {
+      super(StoreProblem.of(failure), count + failure.getMessage(), failure);
+      this.count = count;
+    }
+
+    /** The message for a client, which names no file and no address. */
+    String forClients() {
+      return count + problem().text();
     }
   }
 

@@ -153,14 +153,20 @@ public record HostRuns(
     return eraser.apply(Erasure.principal(principal)).exceptionallyCompose(HostRuns::refused);
   }
 
-  /** What did not stop can be erased later. */
+  /** What did not stop, or is left, can be erased later. */
   private static CompletionStage<Erased> refused(Throwable thrown) {
+    String later = later(thrown);
     Throwable failure =
-        RootCauses.of(thrown) instanceof IllegalStateException unfinished
-            ? new ThreadException(
-                HostError.STORE_UNAVAILABLE, String.valueOf(unfinished.getMessage()))
-            : thrown;
+        later == null ? thrown : new ThreadException(HostError.STORE_UNAVAILABLE, later);
     return StoreErrors.translated(CompletableFuture.failedFuture(failure));
+  }
+
+  private static @Nullable String later(Throwable thrown) {
+    Throwable failure = RootCauses.of(thrown);
+    if (failure instanceof Eraser.ErasedInPart part) {
+      return part.forClients();
+    }
+    return failure instanceof IllegalStateException ? failure.getMessage() : null;
   }
 
   private static Request.Only only(String runId) {

@@ -18,6 +18,8 @@ import io.fermata.flow.observe.Observation;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
@@ -26,6 +28,7 @@ import io.fermata.session.TestHost;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.StoreFiles;
+import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -196,6 +199,32 @@ class ErasureTest {
               ? then.apply((CompletionStage<?>) answer)
               : answer;
         });
+  }
+
+  @Test
+  void aClientSeesHowMuchIsErasedAndNoNameOfAFileWhereAnErasureFailsHalfWay() {
+    AtomicInteger portions = new AtomicInteger();
+    Store store =
+        AlteredStore.of(
+            store(),
+            request ->
+                request.is("delete") && portions.incrementAndGet() == 2
+                    ? CompletableFuture.failedFuture(
+                        new StoreException(StoreProblem.FULL, "/data/erased.db is full", null))
+                    : request.ask());
+    try (Fermata host = host(store, order("lunch")).start()) {
+      for (int i = 0; i < 70; i++) {
+        call(host, "lunch", "service", "user " + i, "start");
+      }
+      assertThatThrownBy(() -> now(host.runs().erasePrincipal("service")))
+          .hasRootCauseInstanceOf(ThreadException.class)
+          .rootCause()
+          .hasMessage(
+              "50 of 70 journals are erased; repeat the erasure for the rest: the disk of the"
+                  + " store is full; free space on it")
+          .matches(failure -> ((ThreadException) failure).is(HostError.STORE_UNAVAILABLE));
+      assertThat(now(host.runs().erasePrincipal("service")).journals()).isEqualTo(20);
+    }
   }
 
   @Test
