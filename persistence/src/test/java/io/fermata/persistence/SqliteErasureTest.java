@@ -9,6 +9,7 @@ import io.fermata.persistence.contract.Note.Conclusion;
 import io.fermata.persistence.contract.Note.Line;
 import io.fermata.persistence.directory.DirectoryEntry;
 import io.fermata.persistence.spi.StoreException;
+import io.fermata.persistence.spi.StoreProblem;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -212,7 +213,9 @@ class SqliteErasureTest {
           .rootCause()
           .isInstanceOf(StoreException.class)
           .hasMessage(
-              left + " is left of another file of that name; move it away or choose another file");
+              left
+                  + " was left behind by another file of that name; move it away or choose another"
+                  + " file");
       assertThat(left).hasContent("of another file");
       assertThat(copy).doesNotExist();
       Files.delete(left);
@@ -236,6 +239,38 @@ class SqliteErasureTest {
         .isInstanceOf(StoreException.class)
         .hasMessageContainingAll(file() + " is damaged (", "restore it from a backup");
     assertThat(directory.resolve("copy.db")).doesNotExist();
+  }
+
+  @Test
+  void aBackupThatFailsAtItsTargetNamesTheTargetAndDoesNotBlameTheStore() throws IOException {
+    Store.sqlite(file()).open().close();
+    String name = "d".repeat(200);
+    // Longer than the paths that SQLite opens.
+    Path deep = Files.createDirectories(directory.resolve(name).resolve(name).resolve(name));
+    Path copy = deep.resolve("copy.db");
+    assertThatThrownBy(() -> Store.sqlite(file()).backup(copy))
+        .isInstanceOf(StoreException.class)
+        .hasMessageStartingWith(file() + " cannot be copied to " + copy + ": ")
+        .hasMessageEndingWith("; choose another file");
+    assertThat(deep).isEmptyDirectory();
+  }
+
+  @Test
+  void aDamagedFileThatCannotBeRewrittenIsCalledDamagedAndNotTooLarge() throws IOException {
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      host.open("a").writeTogether(Collections.nCopies(300, new Line("one ".repeat(300))));
+    }
+    try (Host host = Host.on(Store.sqlite(file()))) {
+      byte[] bytes = Files.readAllBytes(file());
+      Arrays.fill(bytes, bytes.length / 2, bytes.length, (byte) 7);
+      Files.write(file(), bytes);
+      assertThatThrownBy(() -> Host.await(host.store().rewrite()))
+          .satisfies(
+              failure -> assertThat(StoreProblem.of(failure)).isEqualTo(StoreProblem.DAMAGED))
+          .hasStackTraceContaining("What was deleted is gone, but copies of it may be left in ")
+          .hasStackTraceContaining("restore it from a backup")
+          .satisfies(failure -> assertThat(failure).hasMessageNotContaining("free"));
+    }
   }
 
   @Test

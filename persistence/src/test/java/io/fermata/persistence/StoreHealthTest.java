@@ -108,7 +108,7 @@ public final class StoreHealthTest {
           .hasMessageContaining("full");
       assertThatThrownBy(() -> Host.await(host.store().rewrite()))
           .satisfies(failure -> assertThat(StoreProblem.of(failure)).isEqualTo(StoreProblem.FULL))
-          .hasStackTraceContaining("Copies of what was deleted may be left in ")
+          .hasStackTraceContaining("What was deleted is gone, but copies of it may be left in ")
           .hasStackTraceContaining("free as much space as it takes");
       disk.free();
       Host.await(host.store().rewrite());

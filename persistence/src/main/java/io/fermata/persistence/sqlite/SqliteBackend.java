@@ -157,18 +157,32 @@ record SqliteBackend(
       if (SqliteWriter.isBusy(failed)) {
         throw failed;
       }
-      throw new StoreException(
-          SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL)
-              ? StoreProblem.FULL
-              : StoreProblem.REFUSES,
-          "Copies of what was deleted may be left in "
-              + file.name()
-              + ", which could not be rewritten: "
-              + failed.getMessage()
-              + "; free as much space as it takes, both beside it and in the directory for"
-              + " temporary files, and delete it again",
-          failed);
+      throw unwritten(failed);
     }
+  }
+
+  /** Why copies are left of what is deleted by now, and what to do. */
+  private StoreException unwritten(SQLException failed) {
+    StoreProblem problem =
+        SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL)
+            ? StoreProblem.FULL
+            : SqliteSchema.isDamage(failed) ? StoreProblem.DAMAGED : StoreProblem.REFUSES;
+    String next =
+        switch (problem) {
+          case FULL ->
+              "; free as much space as it takes, both beside it and in the directory for temporary"
+                  + " files, and delete it again";
+          case DAMAGED -> "; the store is damaged: restore it from a backup";
+          default -> "";
+        };
+    return new StoreException(
+        problem,
+        "What was deleted is gone, but copies of it may be left in "
+            + file.name()
+            + ", which could not be rewritten: "
+            + failed.getMessage()
+            + next,
+        failed);
   }
 
   @Override

@@ -44,16 +44,26 @@ final class SqliteBackup {
           to + " cannot be written: " + SqliteFile.reason(failed) + "; choose another file",
           failed);
     } catch (SQLException failed) {
-      throw SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL)
-          ? new StoreException(
-              StoreProblem.FULL,
-              file.name()
-                  + " cannot be copied to "
-                  + to
-                  + ", as the disk is full; choose a file on another disk",
-              failed)
-          : SqliteSchema.explain(file, failed);
+      throw explained(file, to, failed);
     }
+  }
+
+  /** What is neither of the store nor the disk of the copy may be either. */
+  private static StoreException explained(SqliteFile file, Path to, SQLException failed) {
+    if (SqliteSchema.isDamage(failed) || SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_BUSY)) {
+      return SqliteSchema.explain(file, failed);
+    }
+    boolean full = SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL);
+    return new StoreException(
+        full ? StoreProblem.FULL : StoreProblem.REFUSES,
+        "%s cannot be copied to %s%s"
+            .formatted(
+                file.name(),
+                to,
+                full
+                    ? ", as the disk is full; choose a file on another disk"
+                    : ": " + failed.getMessage() + "; choose another file"),
+        failed);
   }
 
   private static void requireNew(Path to) throws FileAlreadyExistsException {
@@ -65,7 +75,8 @@ final class SqliteBackup {
       Path left = to.resolveSibling(to.getFileName() + suffix);
       if (Files.exists(left)) {
         throw new StoreException(
-            left + " is left of another file of that name; move it away or choose another file");
+            left
+                + " was left behind by another file of that name; move it away or choose another file");
       }
     }
   }

@@ -205,6 +205,12 @@ public final class SqliteSchema {
     return failed instanceof SQLiteException sqlite && sqlite.getResultCode() == code;
   }
 
+  /** Whether the file is not as SQLite wrote it. */
+  static boolean isDamage(SQLException failed) {
+    return has(failed, SQLiteErrorCode.SQLITE_CORRUPT)
+        || has(failed, SQLiteErrorCode.SQLITE_NOTADB);
+  }
+
   static StoreException explain(SqliteFile file, SQLException failed) {
     return new StoreException(file.name() + " " + diagnosis(failed), failed);
   }
