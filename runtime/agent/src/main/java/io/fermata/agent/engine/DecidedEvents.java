@@ -12,6 +12,7 @@ import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadState;
+import io.fermata.agent.state.TurnState;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -86,7 +87,22 @@ abstract class DecidedEvents {
     return top != null && !top.calls().isEmpty() && top.calls().get(0).key().equals(call);
   }
 
+  /** A tool that has ended the session ends it however the step in progress ends. */
   void stop(@Nullable Side by, String code, @Nullable String detail, boolean session) {
+    TurnState.StopRequest request = state.turn().stopRequest();
+    boolean replaceable = !session && !code.equals(StopCode.ABORTED_BY_USER);
+    if (replaceable && request != null && StopCode.endsSession(request.code())) {
+      stop(request);
+    } else {
+      stopped(by, code, detail, session);
+    }
+  }
+
+  void stop(TurnState.StopRequest request) {
+    stopped(request.by(), request.code(), request.reason(), true);
+  }
+
+  private void stopped(@Nullable Side by, String code, @Nullable String detail, boolean session) {
     ThreadEvent.Parent parent = state.begun().parent();
     emit(new ThreadEvent.Stopped(by, code, detail, session, now));
     if (parent != null) {
@@ -115,8 +131,7 @@ abstract class DecidedEvents {
 
   /** The report to a parent: the result of the session, or the last message of the execution. */
   private String report(String code, @Nullable String detail) {
-    boolean ending = code.equals(StopCode.SESSION_STOP) || code.equals(StopCode.SESSION_FAIL);
-    if (ending && detail != null) {
+    if (StopCode.endsSession(code) && detail != null) {
       return detail;
     }
     List<Message> messages = state.history().after(state.turn().begun());

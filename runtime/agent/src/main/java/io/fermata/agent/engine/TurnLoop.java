@@ -470,10 +470,6 @@ final class TurnLoop extends DecidedEvents {
     }
   }
 
-  private void stop(TurnState.StopRequest request) {
-    stop(request.by(), request.code(), request.reason(), true);
-  }
-
   private void breakCircuit(Side side) {
     String words =
         "I've stopped because the same error came back %s times in a row: %s"

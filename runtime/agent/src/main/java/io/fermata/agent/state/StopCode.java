@@ -61,6 +61,11 @@ public final class StopCode {
 
   private StopCode() {}
 
+  /** Whether a tool ended the session, well or badly. */
+  public static boolean endsSession(String code) {
+    return code.equals(SESSION_STOP) || code.equals(SESSION_FAIL);
+  }
+
   /** Whether the thread stopped without a result. */
   public static boolean failed(String code) {
     return BAD.contains(code);

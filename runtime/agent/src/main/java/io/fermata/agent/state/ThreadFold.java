@@ -456,9 +456,9 @@ public final class ThreadFold {
     return after;
   }
 
-  /** A thread at rest has nothing to stop, and the wish does not outlast it. */
+  /** A thread at rest that makes no queued call has nothing to stop. */
   private static ThreadState stopWanted(ThreadState state, ThreadEvent.StopWanted wanted) {
-    if (!state.turn().running()) {
+    if (!state.turn().running() && state.top() == null) {
       return state;
     }
     TurnState.StopRequest request =

@@ -142,9 +142,18 @@ public record TurnState(
     return counts.turnsB();
   }
 
+  /** What a queued call, or one that left its step, wants to stop is not over yet. */
   TurnState woken(String flow, long messages) {
     return new TurnState(
-        flow, messages, side, forced, addressed, null, null, counts.newExecution(), Streak.NONE);
+        flow,
+        messages,
+        side,
+        forced,
+        addressed,
+        null,
+        stopRequest,
+        counts.newExecution(),
+        Streak.NONE);
   }
 
   /** A side acts: a model, or code. */

@@ -154,6 +154,79 @@ class StopTest {
   }
 
   @Test
+  void aToolThatAPersonApprovesDuringAStepThatFailsEndsTheSessionAllTheSame() {
+    Scripted model =
+        done().say("A colleague decides.").fail(new IllegalStateException("down")).say("Hello.");
+    Participant.Speaker side =
+        Participant.prompt(prompt(model, DONE.approval("End?"))).sessionStop("done", "text");
+    Agent agent = Agent.of("desk", side, Participant.person());
+    Conversation talk = Conversation.with(agent).say("Hi").say("And?").post("And?");
+
+    talk.approve("s1.0").run();
+
+    assertThat(talk.last().status()).isEqualTo(Message.Status.FAILED);
+    assertThat(talk.code()).isEqualTo(StopCode.SESSION_STOP);
+    assertThat(talk.state().turn().detail()).isEqualTo("Bye.");
+    assertThat(talk.state().turn().turnsB()).isZero();
+    talk.crash().say("Hi again").requireSame(agent);
+    assertThat(talk.last().content()).isEqualTo("Hello.");
+  }
+
+  @Test
+  void aToolThatAPersonApprovesDoesNotEndASessionThatAClientStopsMeanwhile() {
+    Scripted model = done().say("A colleague decides.");
+    Participant.Speaker side =
+        Participant.prompt(prompt(model, DONE.approval("End?"))).sessionStop("done", "text");
+    Conversation talk = desk(side).say("Hi").say("And?").post("And?");
+
+    talk.approve("s1.0").step().stop();
+
+    assertThat(talk.code()).isEqualTo(StopCode.ABORTED_BY_USER);
+  }
+
+  @Test
+  void aToolThatAPersonApprovesWhileAQueuedCallWaitsEndsTheSessionAfterThatCall() {
+    Tool look = Tool.of("look", "Looks.", (flow, args) -> "ok").approval("Look?");
+    Tool plan =
+        Tool.of(
+            "plan",
+            "Plans.",
+            (flow, args) -> flow.scheduleEffect("look", Map.of(), Duration.ofHours(1)));
+    for (boolean proceeds : List.of(false, true)) {
+      Scripted model =
+          new Scripted()
+              .call("plan")
+              .call("done", Map.of("text", "Bye."))
+              .say("A colleague decides.");
+      Participant.Speaker side =
+          Participant.prompt(prompt(model, plan, look, DONE.approval("End?")))
+              .sessionStop("done", "text");
+      Agent agent =
+          Agent.of("desk", side, Participant.person())
+              .effects(
+                  ScheduledHandler.of(
+                      "look", "Looks.", (flow, args) -> flow.queueTool("look", Map.of())));
+      Conversation talk = Conversation.with(agent).say("Hi").say("And?").pass(Duration.ofHours(1));
+      String queued = Objects.requireNonNull(talk.state().top()).calls().get(0).key();
+
+      talk.approve("s2.0").run();
+      assertThat(talk.code()).isEqualTo(StopCode.STOP_ON_RESPONSE);
+      if (proceeds) {
+        talk.proceed(null).run();
+      }
+      long now = talk.now();
+      talk.crash()
+          .accept(new ThreadInput.Answer(queued, null, "a2", false, null, null, "ann", now))
+          .run();
+
+      assertThat(talk.code()).as("proceeds: %s", proceeds).isEqualTo(StopCode.SESSION_STOP);
+      assertThat(talk.state().turn().detail()).isEqualTo("Bye.");
+      assertThat(model.requests()).hasSize(3);
+      talk.requireSame(agent);
+    }
+  }
+
+  @Test
   void aStopToolThatWaitsForAPersonDoesNotEndTheTurn() {
     Scripted model = done().say("A colleague decides.");
     Participant.Speaker side =
