@@ -16,7 +16,8 @@ import java.util.stream.Collectors;
 
 /**
  * Makes the calls of a request without tools a text of the user, as some providers refuse them
- * there. A model that read them as its own words would answer in such words.
+ * there. A model that read them as its own words would answer in such words. What the user says
+ * before and after is in the same message, as these providers refuse two in a row, too.
  */
 final class CallsAsText {
   private CallsAsText() {}
@@ -56,7 +57,7 @@ final class CallsAsText {
           shown.add(AiMessage.from(said.text()));
         }
       } else {
-        shown.add(message);
+        add(message, shown);
       }
     }
     flush(results, shown);
@@ -65,9 +66,36 @@ final class CallsAsText {
 
   private static void flush(List<String> results, List<ChatMessage> shown) {
     if (!results.isEmpty()) {
-      shown.add(UserMessage.from("(Calls of tools:)\n" + String.join("\n", results)));
+      add(UserMessage.from("(Calls of tools:)\n" + String.join("\n", results)), shown);
       results.clear();
     }
+  }
+
+  private static void add(ChatMessage message, List<ChatMessage> shown) {
+    int last = shown.size() - 1;
+    if (message instanceof UserMessage more
+        && last >= 0
+        && shown.get(last) instanceof UserMessage user) {
+      shown.set(last, user.toBuilder().contents(joined(user.contents(), more.contents())).build());
+    } else {
+      shown.add(message);
+    }
+  }
+
+  /** Texts that meet become one, as not every server takes several. */
+  private static List<Content> joined(List<Content> first, List<Content> second) {
+    List<Content> joined = new ArrayList<>(first);
+    for (Content content : second) {
+      int last = joined.size() - 1;
+      if (content instanceof TextContent more
+          && last >= 0
+          && joined.get(last) instanceof TextContent text) {
+        joined.set(last, TextContent.from(text.text() + "\n\n" + more.text()));
+      } else {
+        joined.add(content);
+      }
+    }
+    return joined;
   }
 
   private static String text(List<Content> contents) {

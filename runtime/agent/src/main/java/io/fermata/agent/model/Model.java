@@ -281,14 +281,14 @@ public final class Model {
   private @Nullable ModelReply ask(ChatRequest request, ModelListener listener, Attempts failed)
       throws InterruptedException {
     ChatRequest given =
-        CallsAsText.of(
-            Reasoning.sentTo(name, request).toBuilder()
-                .parameters(terms.parameters.overrideWith(request.parameters()))
-                .build());
+        Reasoning.sentTo(name, request).toBuilder()
+            .parameters(terms.parameters.overrideWith(request.parameters()))
+            .build();
     ChatRequest mine =
-        terms.contextTokens.isEmpty()
-            ? RequestEnds.of(given)
-            : RequestFit.of(given, terms.contextTokens.getAsInt());
+        CallsAsText.of(
+            terms.contextTokens.isEmpty()
+                ? RequestEnds.of(given)
+                : RequestFit.of(given, terms.contextTokens.getAsInt()));
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {
