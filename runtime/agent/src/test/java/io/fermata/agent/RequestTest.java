@@ -164,7 +164,7 @@ class RequestTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"image/png", "image/jpeg", "image/gif", "image/webp", "IMAGE/PNG; q=1"})
+  @ValueSource(strings = {"image/png", "image/jpeg", "image/jpg", "image/webp", "IMAGE/PNG; q=1"})
   void aPictureThatEveryProviderTakesIsShownBesideItsPath(String type) {
     model.say("A cat.");
     Conversation.with(Agent.aiHuman("desk", support()))
@@ -172,7 +172,7 @@ class RequestTest {
         .run();
 
     UserMessage shown = (UserMessage) model.requests().get(0).messages().get(0);
-    String sent = type.split(";", -1)[0].toLowerCase(Locale.ROOT);
+    String sent = type.split(";", -1)[0].toLowerCase(Locale.ROOT).replace("/jpg", "/jpeg");
     assertThat(shown.contents())
         .containsExactly(
             TextContent.from("See\nAttachment: /attachments/m-u1/cat"),
@@ -180,7 +180,15 @@ class RequestTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"image/heic", "image/svg+xml", "image/tiff", "image/avif", "text/plain"})
+  @ValueSource(
+      strings = {
+        "image/gif",
+        "image/heic",
+        "image/svg+xml",
+        "image/tiff",
+        "image/avif",
+        "text/plain"
+      })
   void ofAnyOtherFileAModelReadsThePath(String type) {
     model.say("I see.");
     Conversation.with(Agent.aiHuman("desk", support()))

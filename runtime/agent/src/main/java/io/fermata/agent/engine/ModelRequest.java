@@ -51,9 +51,8 @@ final class ModelRequest {
   /** How many of the latest messages include their pictures. */
   private static final int PICTURES = 10;
 
-  /** The pictures that every provider takes; one that it does not know fails the request. */
-  private static final Set<String> SHOWN =
-      Set.of("image/png", "image/jpeg", "image/gif", "image/webp");
+  /** What Anthropic, Bedrock, Gemini and OpenAI all take; any other picture fails a request. */
+  private static final Set<String> SHOWN = Set.of("image/png", "image/jpeg", "image/webp");
 
   private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
 
@@ -206,12 +205,13 @@ final class ModelRequest {
     return contents;
   }
 
-  /** The type of a file without parameters. */
+  /** The type of a file without parameters, in the name that providers know. */
   private static String mediaType(ThreadStorage.StoredFile file) {
     String type = file.mimeType();
     int parameters = type.indexOf(';');
     String alone = parameters < 0 ? type : type.substring(0, parameters);
-    return alone.strip().toLowerCase(Locale.ROOT);
+    String known = alone.strip().toLowerCase(Locale.ROOT);
+    return known.equals("image/jpg") ? "image/jpeg" : known;
   }
 
   // --- what goes with it -----------------------------------------------------------------------
