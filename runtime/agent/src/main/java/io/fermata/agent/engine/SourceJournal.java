@@ -173,9 +173,8 @@ public final class SourceJournal {
 
   /** A call without an attempt was denied or refused, which people and the fork decide again. */
   private void worked(String key, List<ThreadEvent.Change> work, ToolResult returned) {
-    StepFrame frame = state.frameOf(key);
-    CallState call = frame == null ? null : frame.call(key);
-    if (frame != null && call != null && (whole || (call.attempt() > 0 && !frame.detached()))) {
+    CallState call = state.call(key);
+    if (call != null && (whole || call.attempt() > 0)) {
       found(ThreadEffect.Kind.CALL, key, wanted(call.call()), work, returned);
     }
   }

@@ -19,6 +19,7 @@ import io.fermata.agent.Scripted;
 import io.fermata.agent.SubAgent;
 import io.fermata.agent.Tool;
 import io.fermata.agent.World;
+import io.fermata.agent.engine.Outside;
 import io.fermata.agent.message.Attachment;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.ToolResult;
@@ -297,6 +298,46 @@ class ReplayingForkTest {
 
     assertThat(ran).containsExactly("one", "two");
     assertThat(fork.lines()).endsWith("assistant: Both.");
+  }
+
+  @Test
+  void aCallThatItsStepLeftBehindHasItsResult() {
+    Agent agent = desk("Help.", CalledFlow.of("book", "Books"));
+    model.call("book").say("It waits.").say("Booked.");
+    Conversation source = Conversation.with(agent);
+    source.world().flow =
+        args -> new Outside.FlowOutcome.Asking(Json.object().put("question", "Which day?"));
+    source.world().flowAnswer = answers -> World.result("booked");
+    source.say("Go").say("And now?");
+    int waits = source.records();
+    source.answer("s1.0", "a1", Json.object().put("day", "Monday")).run();
+    int asked = model.requests().size();
+
+    Conversation fork = source.replaying(waits).run();
+
+    assertThat(source.last().content()).isEqualTo("Booked.");
+    assertThat(fork.lines()).isEqualTo(source.lines());
+    assertThat(fork.world().flowCalls).isEmpty();
+    assertThat(model.requests()).hasSize(asked);
+    fork.requireSame(agent);
+  }
+
+  @Test
+  void aCallThatItsStepLeftBehindIsApprovedAgainAndHasItsResult() {
+    Agent agent = desk("Help.", tool("one").approval("May I?"));
+    model.call("one").say("It waits.").say("Done.");
+    Conversation source = Conversation.with(agent).say("Go").say("And now?");
+    int waits = source.records();
+    source.approve("s1.0").run();
+    ran.clear();
+
+    Conversation fork = source.replaying(waits).run();
+    assertThat(fork.state().open()).hasSize(1);
+    fork.approve("s1.0").run();
+
+    assertThat(ran).isEmpty();
+    assertThat(fork.lines()).isEqualTo(source.lines());
+    fork.requireSame(agent);
   }
 
   @Test
