@@ -612,6 +612,27 @@ class RequestTest {
   }
 
   @Test
+  void aSummaryThatHasFailedMayBeInterruptedAsOftenAsAnother() {
+    Scripted summarizer = Scripted.saying(" ", "Lost.", "Lost.", "Lost.", "Lost.", "In short.");
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= 4; i++) {
+      talk.say("number " + i);
+    }
+
+    talk.post("number 5").step();
+    assertThat(talk.state().steps().failedSummaries()).isEqualTo(1);
+    for (int i = 0; i < 4; i++) {
+      talk.crashDuring(Conversation.kind(ThreadEffect.Kind.COMPACT));
+    }
+    talk.run();
+
+    assertThat(summarizer.requests()).hasSize(6);
+    assertThat(model.lastRequest().get(0)).endsWith("In short.");
+    talk.requireSame(desk);
+  }
+
+  @Test
   void aSummaryThatIsInterruptedFiveTimesIsPostponed() {
     Scripted summarizer = Scripted.saying("Lost.", "Lost.", "Lost.", "Lost.", "Lost.", "In short.");
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));

@@ -608,7 +608,7 @@ public final class ThreadProgram
     ThreadEffect summary = WantedEffects.summary(state);
     if (summary != null && !running.contains(summary.key())) {
       loop.emit(
-          summary.attempt() >= StepState.CUT_OFFS
+          state.steps().compactingIsCutOff()
               ? new ThreadEvent.Compacted(null, null, null, Usage.ZERO, at)
               : new ThreadEvent.Compacting(summary.attempt() + 1, at));
     }

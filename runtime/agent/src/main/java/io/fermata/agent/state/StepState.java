@@ -67,6 +67,11 @@ public record StepState(
     return new StepState(frames, waiting, count, attempt, failedSummaries);
   }
 
+  /** Whether the summary has been interrupted too often if this attempt is, too. */
+  public boolean compactingIsCutOff() {
+    return compacting - failedSummaries >= CUT_OFFS;
+  }
+
   /** No summary is in progress. */
   StepState compacted(int failed) {
     return new StepState(frames, waiting, count, 0, failed);

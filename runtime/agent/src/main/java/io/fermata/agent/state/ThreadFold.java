@@ -186,8 +186,7 @@ public final class ThreadFold {
     String summary = compacted.summary();
     String upTo = compacted.upTo();
     int failed = state.steps().failedSummaries() + 1;
-    boolean again =
-        summary == null && failed < SUMMARIES && state.compacting() < StepState.CUT_OFFS;
+    boolean again = summary == null && failed < SUMMARIES && !state.steps().compactingIsCutOff();
     ThreadState after =
         state
             .with(state.steps().compacted(again ? failed : 0))
