@@ -36,7 +36,7 @@ public record FlowCall(
 
   public static final String SESSION_ID = "fermata/sessionId";
   public static final String CALL_ID = "fermata/callId";
-  static final String SEQ = "fermata/seq";
+  public static final String SEQ = "fermata/seq";
   public static final String RESOLVE = "fermata/resolve";
   static final String ASKED = "fermata/asked";
 

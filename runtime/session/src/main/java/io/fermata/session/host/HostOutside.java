@@ -173,18 +173,16 @@ public final class HostOutside implements Outside {
    * Where it asks the same, the reply stands, as it says what was wrong with an answer.
    */
   private CompletionStage<ToolOutcome> present(ToolUse use, ToolOutcome reply) {
-    if (reply instanceof ToolOutcome.Waiting) {
-      return services.flows().again(use);
-    }
-    return reply instanceof ToolOutcome.Paused asked
-        ? services.flows().look(use).thenApply(now -> asksTheSame(asked, now) ? asked : now)
+    return reply instanceof ToolOutcome.Waiting || reply instanceof ToolOutcome.Paused
+        ? services.flows().look(use).thenApply(now -> asksTheSame(reply, now) ? reply : now)
         : CompletableFuture.completedStage(reply);
   }
 
-  private static boolean asksTheSame(ToolOutcome.Paused reply, ToolOutcome now) {
-    return now instanceof ToolOutcome.Paused asked
-        && CallState.words(asked.question()).equals(CallState.words(reply.question()))
-        && Json.same(asked(asked.question()), asked(reply.question()));
+  private static boolean asksTheSame(ToolOutcome reply, ToolOutcome now) {
+    return reply instanceof ToolOutcome.Paused asked
+        && now instanceof ToolOutcome.Paused asks
+        && CallState.words(asks.question()).equals(CallState.words(asked.question()))
+        && Json.same(asked(asks.question()), asked(asked.question()));
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.event.ErrorCode;
@@ -160,7 +161,20 @@ public final class ToolUses {
     ObjectNode body = status.structured();
     body.remove("run");
     boolean stopped = asks(body) || UNDECIDED.contains(code(body)) || STOPPED.contains(code(body));
-    return status.error() && stopped ? ended(use, body, progress -> {}) : again(use);
+    return status.error() && stopped
+        ? ended(use, body, progress -> {})
+        : asSeen(use, status.meta().path("fermata/run").path("seq"));
+  }
+
+  /** Waits for the outcome of what was at work; a step that has failed since is not tried again. */
+  private CompletionStage<ToolOutcome> asSeen(ToolUse use, JsonNode seq) {
+    ObjectNode call = Json.object().put("action", "continue");
+    return send(use, call, Json.object().set(FlowCall.SEQ, seq), progress -> {})
+        .thenCompose(
+            reply ->
+                code(reply.structured()).equals(HostError.STALE_CALL.wireName())
+                    ? look(use)
+                    : ended(use, reply.structured(), progress -> {}));
   }
 
   private CompletionStage<ToolOutcome> resume(ToolUse use, Consumer<ToolProgress> progress) {
