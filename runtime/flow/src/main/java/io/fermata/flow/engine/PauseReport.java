@@ -81,7 +81,10 @@ public final class PauseReport {
     return open == null ? waiting(state) : open;
   }
 
-  /** The stop that somebody has to decide about, or else the one that others follow from. */
+  /**
+   * The stop that somebody has to decide about, or else the one that others follow from; one that
+   * the next call passes is reported last.
+   */
   private static Phase.@Nullable Halted halted(RunState state) {
     Place undecided = undecided(state);
     if (undecided != null) {
@@ -90,11 +93,19 @@ public final class PauseReport {
     Phase.Halted first = null;
     for (Place place : state.inOrder()) {
       if (state.at(place).phase() instanceof Phase.Halted halted
-          && (first == null || first.code() == ErrorCode.BRANCH_CANCELLED)) {
+          && (first == null || lastness(halted.code()) < lastness(first.code()))) {
         first = halted;
       }
     }
     return first;
+  }
+
+  private static int lastness(ErrorCode code) {
+    return switch (code) {
+      case VISIT_LIMIT -> 1;
+      case BRANCH_CANCELLED -> 2;
+      default -> 0;
+    };
   }
 
   /** What a run reports that took less than its caller gave. */

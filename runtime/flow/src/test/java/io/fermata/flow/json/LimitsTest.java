@@ -52,6 +52,26 @@ class LimitsTest {
   }
 
   @Test
+  void aStepThatFailedIsReportedBeforeABranchThatTheNextCallContinues() {
+    Flow<Flows.Talk> both =
+        talk()
+            .fork(START, f -> f.branch("act").branch("fail").join("done"))
+            .act("act", run -> ran++)
+            .act(
+                "fail",
+                run -> {
+                  throw new IllegalStateException("no");
+                })
+            .act("done", run -> {})
+            .decide("act", d -> d.when("enough", s -> ran >= 50).to("done").otherwise("act"))
+            .edge("fail", "done")
+            .edge("done", END)
+            .compile();
+
+    assertThat(code(new Driver(both, SMALL).start())).isEqualTo("step_failed");
+  }
+
+  @Test
   void aLoopThatPausesInEachRoundContinuesForEver() {
     Flow<Many> asking =
         Flow.of("many", Many.class)
