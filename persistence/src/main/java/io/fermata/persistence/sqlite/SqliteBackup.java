@@ -99,12 +99,20 @@ final class SqliteBackup {
   }
 
   private static void copy(SqliteFile file, Path to) throws SQLException {
+    requireReadable(file);
+    try (Connection connection = file.reading().getConnection();
+        PreparedStatement vacuum = connection.prepareStatement("VACUUM INTO ?")) {
+      vacuum.setString(1, to.toString());
+      vacuum.execute();
+    }
+  }
+
+  /** What fails here is not of the disk of the copy. */
+  private static void requireReadable(SqliteFile file) {
     try (Connection connection = file.reading().getConnection()) {
       SqliteSchema.requireStore(file, connection);
-      try (PreparedStatement vacuum = connection.prepareStatement("VACUUM INTO ?")) {
-        vacuum.setString(1, to.toString());
-        vacuum.execute();
-      }
+    } catch (SQLException unread) {
+      throw SqliteSchema.explain(file, unread);
     }
   }
 }
