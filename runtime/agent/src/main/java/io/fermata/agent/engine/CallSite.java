@@ -32,11 +32,13 @@ record CallSite(Agent agent, @Nullable Prompt prompt, StepFrame frame) {
 
   /**
    * What is called; null if it is not offered. A release may offer what has been admitted in
-   * another prompt.
+   * another prompt, except for a handoff, which only the prompt of its step makes.
    */
   @Nullable Offered offered(CallState call) {
+    String name = call.call().name();
     boolean anywhere = call.queued() || call.admitted();
-    return ToolCalls.offered(agent, prompt, call.call().name(), anywhere);
+    Offered found = ToolCalls.offered(agent, prompt, name, anywhere);
+    return found instanceof Handoff && !call.queued() && !handsOver(name) ? null : found;
   }
 
   /** Whether its prompt hands the thread over by a call of this name. */

@@ -455,9 +455,17 @@ public final class ThreadFold {
     return after;
   }
 
-  /** A thread at rest that makes no queued call has nothing to stop. */
+  /**
+   * A thread at rest has nothing to stop, but its session may be ended beside a queued call. No
+   * other stop replaces the end of a session.
+   */
   private static ThreadState stopWanted(ThreadState state, ThreadEvent.StopWanted wanted) {
-    if (!state.turn().running() && state.top() == null) {
+    TurnState.StopRequest before = state.turn().stopRequest();
+    boolean heard =
+        StopCode.endsSession(wanted.code())
+            ? state.turn().running() || state.top() != null
+            : state.turn().running() && (before == null || !StopCode.endsSession(before.code()));
+    if (!heard) {
       return state;
     }
     TurnState.StopRequest request =
