@@ -160,8 +160,11 @@ public final class ToolUses {
     // A status says more than an outcome does.
     ObjectNode body = status.structured();
     body.remove("run");
-    boolean stopped = asks(body) || UNDECIDED.contains(code(body)) || STOPPED.contains(code(body));
-    return status.error() && stopped
+    String code = code(body);
+    boolean stopped = asks(body) || UNDECIDED.contains(code) || STOPPED.contains(code);
+    // Without a status nothing says what a continue would try again.
+    boolean unseen = HostError.isTemporary(code) && !WORKING.contains(code);
+    return status.error() && (stopped || unseen)
         ? ended(use, body, progress -> {})
         : asSeen(use, status.meta().path("fermata/run").path("seq"));
   }

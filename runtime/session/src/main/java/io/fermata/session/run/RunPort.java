@@ -242,9 +242,12 @@ public final class RunPort
       return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
     }
     Program.Acceptance<RunState, Event> migrated =
-        request.action() == CallAction.START
-            ? null
-            : migrated(run, heir -> heir.migrate(run, at.now()));
+        switch (request.action()) {
+          case START -> null;
+          // A run whose time is over need not continue to be ended.
+          case CANCEL -> migrated(run, heir -> heir.takeOver(run, at.now()));
+          default -> migrated(run, heir -> heir.migrate(run, at.now()));
+        };
     if (migrated instanceof Program.Accepted<RunState, Event> accepted) {
       return migrate(run, accepted.events());
     } else if (request.action() == CallAction.CANCEL
