@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
+import dev.langchain4j.agent.tool.ToolSpecification;
 import dev.langchain4j.data.message.AiMessage;
 import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.SystemMessage;
@@ -143,7 +144,10 @@ class ScriptedModelTest {
     AiMessage again = ask(desk(), streamed, refund).message();
     ToolExecutionRequest tool = call.toolExecutionRequests().get(0);
     ChatRequest done =
-        said(refund.messages().get(0), call, ToolExecutionResultMessage.from(tool, "done"));
+        said(refund.messages().get(0), call, ToolExecutionResultMessage.from(tool, "done"))
+            .toBuilder()
+            .toolSpecifications(ToolSpecification.builder().name(tool.name()).build())
+            .build();
 
     assertThat(again).isEqualTo(call);
     assertThat(ask(desk(), streamed, done).message().text()).isEqualTo("Your money is on its way.");
