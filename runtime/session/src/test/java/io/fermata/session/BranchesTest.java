@@ -20,6 +20,7 @@ import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.route.Reducer;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
+import io.fermata.session.admin.Retention;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolProgress;
 import io.fermata.session.call.ToolReply;
@@ -41,6 +42,8 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Tag("slow")
 class BranchesTest {
+  private static final Retention KEPT = Retention.ofJournals(Duration.ofDays(1));
+
   record Trip(String flight, String hotel, @Computed List<String> log) {}
 
   record Driver(String name, @Computed String licence) {}
@@ -301,7 +304,7 @@ class BranchesTest {
             .edge("begin", "await_hotel")
             .edge("await_hotel", "book")
             .compile();
-    try (TestHost host = new TestHost(store(), flow)) {
+    try (TestHost host = new TestHost(store(), KEPT, flow)) {
       CompletableFuture<ToolReply> driving = host.client().startLater();
       TestHost.eventually(() -> runs.size() == 1);
       got(
@@ -342,7 +345,7 @@ class BranchesTest {
             .edge("ask_hotel", "hold")
             .edge("hold", "book")
             .compile();
-    try (TestHost host = new TestHost(store(), flow)) {
+    try (TestHost host = new TestHost(store(), KEPT, flow)) {
       TestHost.Client client = host.client();
       client.start();
       assertThat(status(client.proceed("hotel", "Ritz"))).isEqualTo("complete");
