@@ -6,12 +6,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
-import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ImageContent;
 import dev.langchain4j.data.message.TextContent;
-import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
-import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.request.ToolChoice;
 import dev.langchain4j.model.chat.request.json.JsonObjectSchema;
 import dev.langchain4j.model.chat.request.json.JsonRawSchema;
@@ -81,86 +78,6 @@ class RequestTest {
             request ->
                 assertThat(request.toolSpecifications().get(0))
                     .isSameAs(model.requests().get(0).toolSpecifications().get(0)));
-  }
-
-  @Test
-  void aRequestWithoutToolsHasItsCallsAndTheirResultsAsText() {
-    Tool find = Tool.of("find", "Finds.", (flow, args) -> "two");
-    Prompt billing = Prompt.of("billing", model.model());
-    Agent desk = Agent.aiHuman("desk", support(LOOK, find, Handoff.to("billing", "Bills.")));
-    model
-        .then(
-            request ->
-                AiMessage.from(
-                    "I look.",
-                    List.of(model.wants("look", Map.of()), model.wants("find", Map.of()))))
-        .call("billing", Map.of("message", "A bill, please."))
-        .say("Here it is.");
-
-    Conversation talk = Conversation.with(desk, Agent.aiHuman("billing", billing)).say("Hi");
-
-    assertThat(model.requests().get(2).toolSpecifications()).isNullOrEmpty();
-    assertThat(model.lastRequest())
-        .containsExactly(
-            "user: Hi",
-            "assistant: I look.",
-            """
-            user: (Calls of tools:)
-            look {} returned: seen
-            find {} returned: two
-
-            (Calls of tools:)
-            billing {"message":"A bill, please."} returned: Handoff complete
-
-            A bill, please.\
-            """);
-    assertThat(talk.last().content()).isEqualTo("Here it is.");
-  }
-
-  @Test
-  void whatTheUserSaysNextToCallsAsTextIsInTheSameMessageWithItsPicture() throws Exception {
-    ImageContent picture = ImageContent.from("AQI=", "image/png");
-    model.say("A cat.");
-
-    model
-        .model()
-        .call(
-            ChatRequest.builder()
-                .messages(
-                    UserMessage.from(TextContent.from("See"), picture),
-                    AiMessage.from(wanted("look", "{}")),
-                    ToolExecutionResultMessage.from(wanted("look", "{}"), "seen"),
-                    UserMessage.from("Well?"))
-                .build());
-
-    assertThat(model.requests().get(0).messages())
-        .containsExactly(
-            UserMessage.from(
-                TextContent.from("See"),
-                picture,
-                TextContent.from("(Calls of tools:)\nlook {} returned: seen\n\nWell?")));
-  }
-
-  @Test
-  void whatTheUserLastSaidStaysInARequestThatHasNoRoomForAllCallsAsText() throws Exception {
-    List<ChatMessage> messages = new ArrayList<>();
-    messages.add(UserMessage.from("Which order?"));
-    for (int i = 0; i < 20; i++) {
-      messages.add(AiMessage.from("Look " + i, List.of(wanted("look", "{}"))));
-      messages.add(ToolExecutionResultMessage.from(wanted("look", "{}"), "x".repeat(400)));
-    }
-    model.say("B-1001.");
-
-    model.model().contextTokens(500).call(ChatRequest.builder().messages(messages).build());
-
-    assertThat(model.lastRequest())
-        .hasSizeLessThan(20)
-        .startsWith(
-            "user: (%d messages of this conversation are left out, as they do not fit into a request.)\n\nWhich order?"
-                .formatted(41 - model.lastRequest().size()))
-        .last()
-        .asString()
-        .startsWith("user: (Calls of tools:)\nlook {} returned: xxx");
   }
 
   @ParameterizedTest

@@ -285,10 +285,9 @@ public final class Model {
             .parameters(terms.parameters.overrideWith(request.parameters()))
             .build();
     ChatRequest mine =
-        CallsAsText.of(
-            terms.contextTokens.isEmpty()
-                ? RequestEnds.of(given)
-                : RequestFit.of(given, terms.contextTokens.getAsInt()));
+        terms.contextTokens.isEmpty()
+            ? RequestEnds.of(given)
+            : RequestFit.of(given, terms.contextTokens.getAsInt());
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {

@@ -627,9 +627,7 @@ class SidesTest {
             "billing: Handoff complete",
             "look: ok",
             "assistant: Billing here.");
-    assertThat(second.lastRequest())
-        .contains("system: You do bills.")
-        .anyMatch(line -> line.startsWith("user: My bill?\n"));
+    assertThat(second.lastRequest()).contains("system: You do bills.", "user: My bill?");
   }
 
   @Test
@@ -644,11 +642,7 @@ class SidesTest {
     talk.say("My bill?");
 
     assertThat(talk.lines()).contains("user (silent): Order 7, paid twice.");
-    assertThat(second.lastRequest())
-        .last()
-        .asString()
-        .startsWith("user: ")
-        .endsWith("\nOrder 7, paid twice.");
+    assertThat(second.lastRequest()).contains("user: Order 7, paid twice.");
     assertThat(talk.state().turn().turnsA()).isEqualTo(1);
   }
 
