@@ -48,6 +48,8 @@ public final class SecretFields {
   /** Before the first part of each path. */
   private final BitSet root = new BitSet();
 
+  private @Nullable String marks;
+
   private SecretFields(Set<String> paths, Map<String, Set<String>> signals) {
     this.paths = Set.copyOf(paths);
     this.signals = Map.copyOf(signals);
@@ -147,9 +149,14 @@ public final class SecretFields {
 
   /** All that is marked, as a text that differs where other values are secret. */
   public String marks() {
-    Map<String, Set<String>> coming = new TreeMap<>();
-    signals.forEach((signal, fields) -> coming.put(signal, new TreeSet<>(fields)));
-    return new TreeSet<>(paths) + " " + coming;
+    String known = marks;
+    if (known == null) {
+      Map<String, Set<String>> coming = new TreeMap<>();
+      signals.forEach((signal, fields) -> coming.put(signal, new TreeSet<>(fields)));
+      known = new TreeSet<>(paths) + " " + coming;
+      marks = known;
+    }
+    return known;
   }
 
   /** The last names of the paths: a part of a tree that is called so may be such a field. */

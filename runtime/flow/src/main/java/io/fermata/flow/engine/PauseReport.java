@@ -93,14 +93,14 @@ public final class PauseReport {
     Phase.Halted first = null;
     for (Place place : state.inOrder()) {
       if (state.at(place).phase() instanceof Phase.Halted halted
-          && (first == null || lastness(halted.code()) < lastness(first.code()))) {
+          && (first == null || rank(halted.code()) < rank(first.code()))) {
         first = halted;
       }
     }
     return first;
   }
 
-  private static int lastness(ErrorCode code) {
+  private static int rank(ErrorCode code) {
     return switch (code) {
       case VISIT_LIMIT -> 1;
       case BRANCH_CANCELLED -> 2;

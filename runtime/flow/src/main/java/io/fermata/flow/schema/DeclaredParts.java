@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -17,8 +18,7 @@ import java.util.stream.StreamSupport;
 final class DeclaredParts {
   private static final String MANY = "**";
 
-  private static final Predicate<String> INDEX =
-      java.util.regex.Pattern.compile("[0-9]+").asMatchPredicate();
+  private static final Predicate<String> INDEX = Pattern.compile("[0-9]+").asMatchPredicate();
 
   private final JsonNode schema;
 

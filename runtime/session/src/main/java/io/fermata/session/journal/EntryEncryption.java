@@ -12,6 +12,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.EncryptionException;
 import java.util.List;
+import java.util.Set;
 import org.apache.pekko.persistence.typed.EventAdapter;
 import org.apache.pekko.persistence.typed.EventSeq;
 import org.apache.pekko.persistence.typed.SnapshotAdapter;
@@ -32,6 +33,7 @@ public final class EntryEncryption {
   private final String entityId;
   private final Encryption encryption;
   private final SecretFields fields;
+  private final Set<String> names;
 
   /** Null for runs. */
   private final @Nullable ThreadSecrets thread;
@@ -46,6 +48,7 @@ public final class EntryEncryption {
     this.entityId = entityId;
     this.encryption = encryption;
     this.fields = fields;
+    this.names = fields.lastNames();
     this.thread = thread;
     this.whole = encryption.what() == EncryptedFields.EVERYTHING;
   }
@@ -118,7 +121,7 @@ public final class EntryEncryption {
     JsonNode tree = Encryption.tree(plain);
     JsonNode encrypted =
         new EncryptedTrees(
-                fields.lastNames(),
+                names,
                 leaf -> secrets.in(leaf) || before.in(leaf),
                 part -> encryption.encryptedPart(entityId, part))
             .encrypted(tree);
