@@ -76,7 +76,7 @@ public final class RandomAgents {
     Agent second = agent("second", List.of());
     List<Offered> others = new ArrayList<>();
     if (!quiet) {
-      others.add(Handoff.to("second", "Goes on"));
+      others.add(Handoff.to("second", "Continues"));
       others.add(SubAgent.of("worker", "Works").as("helper").asBlocking().atMost(1));
       others.add(SubAgent.of("worker", "Works").as("runner"));
     }

@@ -192,13 +192,19 @@ class RequestTest {
             "user: one", "assistant: [look]", "result of look: seen", "user: It rains.");
   }
 
+  /** A conversation in which the numbers up to one were said. */
+  private static Conversation counted(Agent desk, int upTo) {
+    Conversation talk = Conversation.with(desk);
+    for (int i = 1; i <= upTo; i++) {
+      talk.say("number " + i);
+    }
+    return talk;
+  }
+
   @Test
   void aModelSeesTheLatestMessagesOfItsWindow() {
     model.always(request -> AiMessage.from("ok"));
-    Conversation talk = Conversation.with(Agent.aiHuman("desk", support().window(3)));
-    for (int i = 1; i <= 40; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(Agent.aiHuman("desk", support().window(3)), 40);
 
     assertThat(model.lastRequest())
         .containsExactly("user: number 39", "assistant: ok", "user: number 40");
@@ -461,10 +467,7 @@ class RequestTest {
   void aSummaryThatCannotBeMadeStopsNothing() {
     Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
-    Conversation talk = Conversation.with(desk);
-    for (int i = 1; i <= 6; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(desk, 6);
 
     assertThat(summarizer.requests()).hasSize(3);
     assertThat(talk.state().usage().inputTokens()).as("are paid for").isEqualTo(10 * (6 + 3));
@@ -477,10 +480,7 @@ class RequestTest {
   void aSummaryThatCameBackEmptyIsNotAskedForAgainOnceTheBudgetIsSpent() {
     Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
-    Conversation talk = Conversation.with(desk.budget(Budget.tokens(5 * 15)));
-    for (int i = 1; i <= 5; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(desk.budget(Budget.tokens(5 * 15)), 5);
 
     assertThat(summarizer.requests()).hasSize(1);
     assertThat(model.requests()).hasSize(4);
@@ -500,10 +500,7 @@ class RequestTest {
                   throw new IllegalStateException("away");
                 });
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
-    Conversation talk = Conversation.with(desk);
-    for (int i = 1; i <= 6; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(desk, 6);
 
     assertThat(talk.events(ThreadEvent.Compacting.class))
         .extracting(ThreadEvent.Compacting::attempt)
@@ -516,10 +513,7 @@ class RequestTest {
   void aSummaryThatWasInterruptedIsAskedForAgain() {
     Scripted summarizer = Scripted.saying("Lost.", "In short.");
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
-    Conversation talk = Conversation.with(desk);
-    for (int i = 1; i <= 4; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(desk, 4);
 
     talk.post("number 5").crashDuring(Conversation.kind(ThreadEffect.Kind.COMPACT)).run();
 
@@ -532,10 +526,7 @@ class RequestTest {
   void aSummaryThatHasFailedMayBeInterruptedAsOftenAsAnother() {
     Scripted summarizer = Scripted.saying(" ", "Lost.", "Lost.", "Lost.", "Lost.", "In short.");
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
-    Conversation talk = Conversation.with(desk);
-    for (int i = 1; i <= 4; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(desk, 4);
 
     talk.post("number 5").step();
     assertThat(talk.state().steps().failedSummaries()).isEqualTo(1);
@@ -553,10 +544,7 @@ class RequestTest {
   void aSummaryThatIsInterruptedFiveTimesIsPostponed() {
     Scripted summarizer = Scripted.saying("Lost.", "Lost.", "Lost.", "Lost.", "Lost.", "In short.");
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
-    Conversation talk = Conversation.with(desk);
-    for (int i = 1; i <= 4; i++) {
-      talk.say("number " + i);
-    }
+    Conversation talk = counted(desk, 4);
 
     talk.post("number 5");
     for (int i = 0; i < 5; i++) {

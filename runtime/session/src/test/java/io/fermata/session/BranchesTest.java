@@ -251,20 +251,24 @@ class BranchesTest {
     }
   }
 
+  /** One branch searches for so long, while another waits for a signal. */
+  private Flow<Trip> signalled(CountDownLatch searched, List<String> runs) {
+    return trip()
+        .act("search", run -> searched.await())
+        .act("begin", run -> runs.add(run.id()))
+        .waitFor("await_hotel", "booked", "hotel")
+        .fork("plan", f -> f.branch("search").branch("begin").join("book"))
+        .edge("search", "book")
+        .edge("begin", "await_hotel")
+        .edge("await_hotel", "book")
+        .compile();
+  }
+
   @Test
   void aSignalIsTakenWhileACallWaitsForTheWorkOfAnotherBranch() throws Exception {
     CountDownLatch searched = new CountDownLatch(1);
     List<String> runs = new CopyOnWriteArrayList<>();
-    Flow<Trip> flow =
-        trip()
-            .act("search", run -> searched.await())
-            .act("begin", run -> runs.add(run.id()))
-            .waitFor("await_hotel", "booked", "hotel")
-            .fork("plan", f -> f.branch("search").branch("begin").join("book"))
-            .edge("search", "book")
-            .edge("begin", "await_hotel")
-            .edge("await_hotel", "book")
-            .compile();
+    Flow<Trip> flow = signalled(searched, runs);
     try (TestHost host = new TestHost(store(), flow)) {
       CompletableFuture<ToolReply> driving = host.client().startLater();
       TestHost.eventually(() -> runs.size() == 1);
@@ -294,16 +298,7 @@ class BranchesTest {
   void whatACallDoesAfterASignalWasTakenIsJournaledAsCausedByTheCall() throws Exception {
     CountDownLatch searched = new CountDownLatch(1);
     List<String> runs = new CopyOnWriteArrayList<>();
-    Flow<Trip> flow =
-        trip()
-            .act("search", run -> searched.await())
-            .act("begin", run -> runs.add(run.id()))
-            .waitFor("await_hotel", "booked", "hotel")
-            .fork("plan", f -> f.branch("search").branch("begin").join("book"))
-            .edge("search", "book")
-            .edge("begin", "await_hotel")
-            .edge("await_hotel", "book")
-            .compile();
+    Flow<Trip> flow = signalled(searched, runs);
     try (TestHost host = new TestHost(store(), KEPT, flow)) {
       CompletableFuture<ToolReply> driving = host.client().startLater();
       TestHost.eventually(() -> runs.size() == 1);

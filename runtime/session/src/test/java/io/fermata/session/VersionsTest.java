@@ -174,6 +174,14 @@ class VersionsTest {
         .compile();
   }
 
+  private static void isCancelledOnlyByItsVersion(Client client, String why, Runnable itsVersion) {
+    ToolReply refused = client.cancel();
+    assertThat(text(refused, "/code")).isEqualTo("migration_failed");
+    assertThat(text(refused, "/error")).contains(why);
+    itsVersion.run();
+    assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
+  }
+
   @Test
   @SuppressWarnings("FutureReturnValueIgnored") // its host is lost
   void aRunWhoseActionWasAtWorkIsCancelledOnlyByTheVersionThatCanUndoIt() throws Exception {
@@ -196,12 +204,7 @@ class VersionsTest {
       client.proceedLater("dish", "soup");
       assertThat(charging.await(30, TimeUnit.SECONDS)).isTrue();
       host.crash(paidOtherwise());
-
-      ToolReply refused = client.cancel();
-      assertThat(text(refused, "/code")).isEqualTo("migration_failed");
-      assertThat(text(refused, "/error")).contains("charge is at work");
-      host.restart(first);
-      assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
+      isCancelledOnlyByItsVersion(client, "charge is at work", () -> host.restart(first));
       TestHost.eventually(() -> refunds.get() == 1);
     }
   }
@@ -232,12 +235,7 @@ class VersionsTest {
       client.sendLater(client.arguments("reset"), "dish", "fish");
       assertThat(refunding.await(30, TimeUnit.SECONDS)).isTrue();
       host.crash(paidOtherwise());
-
-      ToolReply refused = client.cancel();
-      assertThat(text(refused, "/code")).isEqualTo("migration_failed");
-      assertThat(text(refused, "/error")).contains("being undone");
-      host.restart(first);
-      assertThat(text(client.cancel(), "/status")).isEqualTo("complete");
+      isCancelledOnlyByItsVersion(client, "being undone", () -> host.restart(first));
       TestHost.eventually(() -> refunds.get() == 2);
     }
   }

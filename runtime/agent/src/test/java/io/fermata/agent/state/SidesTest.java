@@ -203,7 +203,7 @@ class SidesTest {
     SubAgent works = SubAgent.of("worker", "Works");
     Map<String, String> deeper = Map.of("message", "deeper", "reference", "child-s1.0");
     Scripted one = new Scripted().call("worker", Map.of("message", "dig")).say("Begun.");
-    Scripted two = new Scripted().call("worker", deeper).say("It goes on.");
+    Scripted two = new Scripted().call("worker", deeper).say("It continues.");
     Agent pair =
         Agent.dualAi("pair", prompt("a", one, works), prompt("b", two, works)).maxSessionTurns(1);
     Conversation talk = Conversation.with(pair, worker).say("Go");

@@ -50,6 +50,7 @@ import io.fermata.session.AlteredStore;
 import io.fermata.session.Fermata;
 import io.fermata.session.ScriptedModels;
 import io.fermata.session.admin.Threads;
+import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -485,7 +486,7 @@ class OAuthTest {
     Model says = ScriptedModels.saying("Hello.");
     return Fermata.host()
         .store(store)
-        .agent(agent(from, hands, Handoff.to(to, "Goes on")))
+        .agent(agent(from, hands, Handoff.to(to, "Continues")))
         .agent(agent(to, says))
         .start();
   }
@@ -638,22 +639,24 @@ class OAuthTest {
     }
   }
 
+  /** A call of the agent open whose client requests progress. */
+  private static String withProgress(Wired client, String call) throws IOException {
+    JsonNode message = Wired.JSON.readTree(client.modernMessage("tools/call", "open", call, "{}"));
+    message.withObject("/params/_meta").put("progressToken", "t");
+    return message.toString();
+  }
+
   @Test
   void whoMayNotUseTheAgentThatACallIsHandedOverToGetsNothingOfIt() throws Exception {
     try (Fermata agents = handingOver("open", "closed");
         McpServer guarded = guarding(agents)) {
       String less = issuer.token("ann");
       Wired client = new Wired(guarded).with("Authorization", "Bearer " + less);
-      JsonNode message =
-          Wired.JSON.readTree(
-              client.modernMessage(
-                  "tools/call",
-                  "open",
-                  "\"name\":\"open\",\"arguments\":{\"action\":\"send\",\"message\":\"over\"}",
-                  "{}"));
-      message.withObject("/params/_meta").put("progressToken", "t");
+      String message =
+          withProgress(
+              client, "\"name\":\"open\",\"arguments\":{\"action\":\"send\",\"message\":\"over\"}");
 
-      List<JsonNode> said = client.listen(message.toString()).join().rest();
+      List<JsonNode> said = client.listen(message).join().rest();
 
       assertThat(Events.said(Events.beforeTheResponse(said))).isEqualTo("calls: closed");
       JsonNode reply = said.get(said.size() - 1).at("/result/structuredContent");
@@ -677,7 +680,7 @@ class OAuthTest {
     try (Fermata agents =
             Fermata.host()
                 .store(Store.memory())
-                .agent(agent("open", hands, Handoff.to("closed", "Goes on"), refunds))
+                .agent(agent("open", hands, Handoff.to("closed", "Continues"), refunds))
                 .agent(agent("closed", ScriptedModels.saying("Hello.")))
                 .start();
         McpServer guarded =
@@ -691,18 +694,14 @@ class OAuthTest {
       JsonNode asking = asked.result().path("structuredContent");
       assertThat(asking.path("status").asText()).isEqualTo("asking");
       Wired client = new Wired(guarded).with("Authorization", "Bearer " + less);
-      JsonNode message =
-          Wired.JSON.readTree(
-              client.modernMessage(
-                  "tools/call",
-                  "open",
-                  "\"name\":\"open\",\"arguments\":{\"action\":\"answer\",\"approved\":false,"
-                      + "\"threadId\":%s,\"call\":%s}"
-                          .formatted(asking.path("threadId"), asking.at("/questions/0/call")),
-                  "{}"));
-      message.withObject("/params/_meta").put("progressToken", "t");
+      String message =
+          withProgress(
+              client,
+              "\"name\":\"open\",\"arguments\":{\"action\":\"answer\",\"approved\":false,"
+                  + "\"threadId\":%s,\"call\":%s}"
+                      .formatted(asking.path("threadId"), asking.at("/questions/0/call")));
 
-      Events events = client.listen(message.toString()).join();
+      Events events = client.listen(message).join();
       List<JsonNode> said = events.streamed() ? events.rest() : List.of(events.plain());
 
       assertThat(Events.said(Events.beforeTheResponse(said))).isEmpty();
@@ -934,7 +933,7 @@ class OAuthTest {
     try (Fermata agents =
             Fermata.host()
                 .store(Store.memory())
-                .agent(agent("open", opens, Handoff.to("closed", "Goes on")))
+                .agent(agent("open", opens, Handoff.to("closed", "Continues")))
                 .agent(agent("closed", handsBack, Handoff.to("open", "Goes back")))
                 .start();
         McpServer guarded = guarding(agents)) {
