@@ -154,7 +154,7 @@ record SqliteBackend(
     try (Statement vacuum = connection.createStatement()) {
       vacuum.executeUpdate("VACUUM");
     } catch (SQLException failed) {
-      if (SqliteWriter.isBusy(failed)) {
+      if (SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_BUSY)) {
         throw failed;
       }
       throw unwritten(failed);
@@ -164,9 +164,9 @@ record SqliteBackend(
   /** Why copies are left of what is deleted by now, and what to do. */
   private StoreException unwritten(SQLException failed) {
     StoreProblem problem =
-        SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL)
+        SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_FULL)
             ? StoreProblem.FULL
-            : SqliteSchema.isDamage(failed) ? StoreProblem.DAMAGED : StoreProblem.REFUSES;
+            : Transactions.isDamage(failed) ? StoreProblem.DAMAGED : StoreProblem.REFUSES;
     String next =
         switch (problem) {
           case FULL ->

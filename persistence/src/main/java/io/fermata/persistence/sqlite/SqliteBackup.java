@@ -2,6 +2,7 @@ package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
+import io.fermata.persistence.sql.Transactions;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
@@ -50,10 +51,10 @@ final class SqliteBackup {
 
   /** What is neither of the store nor the disk of the copy may be either. */
   private static StoreException explained(SqliteFile file, Path to, SQLException failed) {
-    if (SqliteSchema.isDamage(failed) || SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_BUSY)) {
-      return SqliteSchema.explain(file, failed);
+    if (Transactions.isDamage(failed) || SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_BUSY)) {
+      return SqliteFailure.explain(file, failed);
     }
-    boolean full = SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_FULL);
+    boolean full = SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_FULL);
     return new StoreException(
         full ? StoreProblem.FULL : StoreProblem.REFUSES,
         "%s cannot be copied to %s%s"
@@ -112,7 +113,7 @@ final class SqliteBackup {
     try (Connection connection = file.reading().getConnection()) {
       SqliteSchema.requireStore(file, connection);
     } catch (SQLException unread) {
-      throw SqliteSchema.explain(file, unread);
+      throw SqliteFailure.explain(file, unread);
     }
   }
 }

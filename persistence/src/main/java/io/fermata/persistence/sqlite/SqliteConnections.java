@@ -71,7 +71,7 @@ public final class SqliteConnections {
       // delete it.
       text(statement, "SELECT count(*) FROM sqlite_schema");
     } catch (SQLException failed) {
-      throw SqliteSchema.explain(file, failed);
+      throw SqliteFailure.explain(file, failed);
     }
   }
 

@@ -25,7 +25,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.sqlite.SQLiteErrorCode;
-import org.sqlite.SQLiteException;
 
 /** The plugins' tables in SQLite, where single statements are cheap. */
 public final class SqliteJournal implements SqlJournal {
@@ -84,8 +83,6 @@ public final class SqliteJournal implements SqlJournal {
   private static final String MARK = "UPDATE directory_mark SET number = ?";
   private static final String FIRST_MARK = "INSERT INTO directory_mark (number) VALUES (?)";
   private static final String MARKED = "SELECT number FROM directory_mark";
-
-  private static final int PRIMARY = 0xff;
 
   @Override
   public SqlShards shards() {
@@ -209,11 +206,7 @@ public final class SqliteJournal implements SqlJournal {
 
   @Override
   public boolean refusesRecord(SQLException failed) {
-    if (!(failed instanceof SQLiteException sqlite)) {
-      return false;
-    }
-    int primary = sqlite.getResultCode().code & PRIMARY;
-    return primary == SQLiteErrorCode.SQLITE_CONSTRAINT.code
-        || primary == SQLiteErrorCode.SQLITE_TOOBIG.code;
+    return SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_CONSTRAINT)
+        || SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_TOOBIG);
   }
 }

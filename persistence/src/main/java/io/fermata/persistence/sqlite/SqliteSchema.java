@@ -9,8 +9,6 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
 import org.sqlite.SQLiteConfig;
-import org.sqlite.SQLiteErrorCode;
-import org.sqlite.SQLiteException;
 
 /**
  * Owns the tables of a SQLite store: creates them in an empty file, brings an older file up to date
@@ -163,7 +161,7 @@ public final class SqliteSchema {
     try (Connection connection = file.dataSource(new SQLiteConfig()).getConnection()) {
       return new SqliteSchema(file, connection).prepare();
     } catch (SQLException failed) {
-      throw explain(file, failed);
+      throw SqliteFailure.explain(file, failed);
     }
   }
 
@@ -199,34 +197,5 @@ public final class SqliteSchema {
               + "); choose another file");
     }
     return SchemaSteps.version(connection, file.name());
-  }
-
-  static boolean has(SQLException failed, SQLiteErrorCode code) {
-    return failed instanceof SQLiteException sqlite && sqlite.getResultCode() == code;
-  }
-
-  /** Whether the file is not as SQLite wrote it. */
-  static boolean isDamage(SQLException failed) {
-    return has(failed, SQLiteErrorCode.SQLITE_CORRUPT)
-        || has(failed, SQLiteErrorCode.SQLITE_NOTADB);
-  }
-
-  static StoreException explain(SqliteFile file, SQLException failed) {
-    return new StoreException(file.name() + " " + diagnosis(failed), failed);
-  }
-
-  private static String diagnosis(SQLException failed) {
-    String unknown =
-        "cannot be opened: " + failed.getMessage() + "; check the disk and the permissions";
-    if (!(failed instanceof SQLiteException sqlite)) {
-      return unknown;
-    }
-    return switch (sqlite.getResultCode()) {
-      case SQLITE_NOTADB -> "is not a SQLite database; choose another file";
-      case SQLITE_CORRUPT -> "is damaged (" + failed.getMessage() + "); restore it from a backup";
-      case SQLITE_BUSY ->
-          "is locked by another SQLite program; close that program and" + " start again";
-      default -> unknown;
-    };
   }
 }

@@ -35,7 +35,7 @@ final class SqliteVerification {
       return new Verified(
           verified.journals(), verified.entries(), verified.damages() + found.size());
     } catch (SQLException failed) {
-      throw SqliteSchema.explain(file, failed);
+      throw SqliteFailure.explain(file, failed);
     }
   }
 
@@ -76,9 +76,9 @@ final class SqliteVerification {
         }
       }
     } catch (SQLException failed) {
-      if (SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_CORRUPT)) {
+      if (SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_CORRUPT)) {
         found.add(String.valueOf(failed.getMessage()));
-      } else if (!SqliteSchema.has(failed, SQLiteErrorCode.SQLITE_INTERRUPT)) {
+      } else if (!SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_INTERRUPT)) {
         throw failed;
       }
     }

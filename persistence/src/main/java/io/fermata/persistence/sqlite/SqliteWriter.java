@@ -11,7 +11,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.IntSupplier;
 import org.sqlite.SQLiteConnection;
 import org.sqlite.SQLiteErrorCode;
-import org.sqlite.SQLiteException;
 
 /**
  * The only connection that writes, used as long as the path of the file leads to it. If another
@@ -22,7 +21,6 @@ final class SqliteWriter implements Transactions {
 
   private static final int WAIT_MILLIS = SqliteConnections.BUSY_MILLIS;
   private static final int LOCKED_MILLIS = 20;
-  private static final int PRIMARY = 0xff;
 
   private final SqliteFile file;
   private final SqlPool connection;
@@ -91,7 +89,7 @@ final class SqliteWriter implements Transactions {
     try {
       return work.on(on);
     } catch (SQLException failed) {
-      if (!isBusy(failed)) {
+      if (!SqliteFailure.is(failed, SQLiteErrorCode.SQLITE_BUSY)) {
         throw failed;
       }
       lock(on, true);
@@ -110,10 +108,5 @@ final class SqliteWriter implements Transactions {
       locked = now;
       on.unwrap(SQLiteConnection.class).setBusyTimeout(now ? LOCKED_MILLIS : WAIT_MILLIS);
     }
-  }
-
-  static boolean isBusy(SQLException failed) {
-    return failed instanceof SQLiteException sqlite
-        && (sqlite.getResultCode().code & PRIMARY) == SQLiteErrorCode.SQLITE_BUSY.code;
   }
 }
