@@ -450,6 +450,23 @@ class FlowProbeTest {
   }
 
   @Test
+  void refusesARunAtWorkAtAStepThatIsGone() {
+    FlowProbe.of(charging(1).compile())
+        .hangAt("charge", 1)
+        .start("to test")
+        .manualTime()
+        .answer("email", "a@b.c")
+        .worksAt("charge")
+        .upgrade(contact(2, "ask"))
+        .fails(ErrorCode.VERSION_CHANGED)
+        .again()
+        .fails(ErrorCode.VERSION_CHANGED)
+        .signal("paid", null)
+        .fails(ErrorCode.VERSION_CHANGED)
+        .saying("version 1");
+  }
+
+  @Test
   void refusesARunThatNoMigrationLeadsFrom() {
     FlowProbe.of(contact(1, "ask"))
         .start("to test")
