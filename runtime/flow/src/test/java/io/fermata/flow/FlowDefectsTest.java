@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.route.Decision;
+import io.fermata.flow.route.When;
 import io.fermata.flow.schema.Computed;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
@@ -201,7 +202,7 @@ class FlowDefectsTest {
     assertRefused(
         decision(
             d -> {
-              Decision.When unfinished = d.when("far", s -> true);
+              When<Decision> unfinished = d.when("far", s -> true);
               assertThat(unfinished).isNotNull();
               d.when("near", s -> true).to(END).otherwise(END);
             }),

@@ -16,6 +16,7 @@ import io.fermata.flow.route.Branches;
 import io.fermata.flow.route.Condition;
 import io.fermata.flow.route.Decision;
 import io.fermata.flow.route.Reducer;
+import io.fermata.flow.route.When;
 import io.fermata.flow.schema.Computed;
 import io.fermata.nulls.NullArguments;
 import java.time.Duration;
@@ -139,13 +140,13 @@ class FlowNullsTest {
                         .fork(
                             "node",
                             f -> {
-                              if (call.of(f) instanceof Branches.When when) {
+                              if (call.of(f) instanceof When<?> when) {
                                 when.to("node");
                               }
                             })
                         .compile())
             .tried(
-                Branches.When.class,
+                When.class,
                 call ->
                     thing()
                         .select("node", f -> call.of(f.when(Condition.exists("text"))))
@@ -157,16 +158,10 @@ class FlowNullsTest {
                         .decide(
                             "node",
                             d -> {
-                              if (call.of(d) instanceof Decision.When when) {
+                              if (call.of(d) instanceof When<?> when) {
                                 when.to("node");
                               }
                             })
-                        .compile())
-            .tried(
-                Decision.When.class,
-                call ->
-                    thing()
-                        .decide("node", f -> call.of(f.when(Condition.exists("text"))))
                         .compile())
             .tried(Condition.class, call -> decided(call.of(null)), "text");
     assertThat(nulls.calls()).isGreaterThan(100);

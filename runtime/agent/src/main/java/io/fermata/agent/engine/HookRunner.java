@@ -27,7 +27,6 @@ import org.jspecify.annotations.Nullable;
  * journal.
  */
 final class HookRunner {
-  static final HookRunner NONE = new HookRunner(List.of());
 
   private final List<Hook> hooks;
 

@@ -479,23 +479,27 @@ public record RunState(
 
     private Draft(RunState from) {
       this.from = from;
-      status = from.status;
-      identity = from.identity;
-      startedAt = from.startedAt();
-      changedAt = from.changedAt();
-      tick = from.tick();
-      places = from.places;
-      branches = from.branches;
-      done = from.done();
-      undoing = from.undoing();
-      ending = from.ending();
-      signals = from.signals;
-      tags = from.tags;
-      visitsInRun = from.visitsInRun();
-      visitsInCall = from.visitsInCall();
-      refused = from.refused();
-      called = from.called();
-      end = from.end;
+      take(from);
+    }
+
+    private void take(RunState state) {
+      status = state.status;
+      identity = state.identity;
+      startedAt = state.startedAt();
+      changedAt = state.changedAt();
+      tick = state.tick();
+      places = state.places;
+      branches = state.branches;
+      done = state.done();
+      undoing = state.undoing();
+      ending = state.ending();
+      signals = state.signals;
+      tags = state.tags;
+      visitsInRun = state.visitsInRun();
+      visitsInCall = state.visitsInCall();
+      refused = state.refused();
+      called = state.called();
+      end = state.end;
     }
 
     /** Something other than an effect moves the run on, with a fresh allowance of visits. */
@@ -507,22 +511,9 @@ public record RunState(
 
     /** Forgets the run, but not how far the count of events has come. */
     void forget() {
-      status = NONE.status;
-      identity = NONE.identity;
-      startedAt = 0;
-      changedAt = 0;
-      places = NONE.places;
-      branches = NONE.branches;
-      done = List.of();
-      undoing = List.of();
-      ending = null;
-      signals = NONE.signals;
-      tags = NONE.tags;
-      visitsInRun = 0;
-      visitsInCall = 0;
-      refused = List.of();
-      called = false;
-      end = NONE.end;
+      long kept = tick;
+      take(NONE);
+      tick = kept;
     }
 
     /** Changes what is known of a place, if the run is there. */

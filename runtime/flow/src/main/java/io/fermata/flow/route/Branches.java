@@ -38,22 +38,23 @@ public final class Branches {
   }
 
   /** Begins a rule; its text is its label. */
-  public When when(Condition condition) {
+  public When<Branches> when(Condition condition) {
     return when(condition.text(), condition);
   }
 
-  public When when(String label, Condition condition) {
+  public When<Branches> when(String label, Condition condition) {
     return when(label, new Route.Test.Holds(condition));
   }
 
   /** Begins a rule that is a function; what it reads is kept as evidence. */
-  public When when(String label, Predicate<StateReads> function) {
+  public When<Branches> when(String label, Predicate<StateReads> function) {
     return when(label, new Route.Test.Passes(function));
   }
 
-  private When when(String label, Route.Test test) {
+  private When<Branches> when(String label, Route.Test test) {
     begun++;
-    return new When(this, label, test);
+    return new When<>(
+        this, first -> arms.add(new Route.Arm(new Route.Rule(label, test, first), first)));
   }
 
   /** The branch to take when no other is. Without it the run then goes straight to the join. */
@@ -96,25 +97,6 @@ public final class Branches {
   public Branches collect(String field) {
     joining = joining.collect(field);
     return this;
-  }
-
-  /** A rule that still lacks its branch. */
-  public static final class When {
-    private final Branches branches;
-    private final String label;
-    private final Route.Test test;
-
-    private When(Branches branches, String label, Route.Test test) {
-      this.branches = branches;
-      this.label = label;
-      this.test = test;
-    }
-
-    /** The first node of the branch that is taken when the rule matches. */
-    public Branches to(String firstNode) {
-      branches.arms.add(new Route.Arm(new Route.Rule(label, test, firstNode), firstNode));
-      return branches;
-    }
   }
 
   public boolean complete() {

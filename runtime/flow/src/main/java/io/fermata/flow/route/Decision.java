@@ -23,7 +23,7 @@ public final class Decision {
   public Decision() {}
 
   /** Begins a rule that is called what its condition says. */
-  public When when(Condition condition) {
+  public When<Decision> when(Condition condition) {
     return when(condition.text(), condition);
   }
 
@@ -32,7 +32,7 @@ public final class Decision {
    *
    * @param label what the rule means, for the journal and the picture
    */
-  public When when(String label, Condition condition) {
+  public When<Decision> when(String label, Condition condition) {
     return begin(label, new Route.Test.Holds(condition));
   }
 
@@ -43,37 +43,19 @@ public final class Decision {
    * @param label what the rule means, for the journal and the picture
    * @param function quick, touches nothing outside, and decides on what it reads here alone
    */
-  public When when(String label, Predicate<StateReads> function) {
+  public When<Decision> when(String label, Predicate<StateReads> function) {
     return begin(label, new Route.Test.Passes(function));
   }
 
-  private When begin(String label, Route.Test test) {
+  private When<Decision> begin(String label, Route.Test test) {
     begun++;
-    return new When(this, label, test);
+    return new When<>(this, target -> rules.add(new Route.Rule(label, test, target)));
   }
 
   /** Where to go when no rule matches. */
   public Decision otherwise(String target) {
     otherwise = target;
     return this;
-  }
-
-  /** A rule that still lacks its target. */
-  public static final class When {
-    private final Decision decision;
-    private final String label;
-    private final Route.Test test;
-
-    private When(Decision decision, String label, Route.Test test) {
-      this.decision = decision;
-      this.label = label;
-      this.test = test;
-    }
-
-    public Decision to(String target) {
-      decision.rules.add(new Route.Rule(label, test, target));
-      return decision;
-    }
   }
 
   public boolean complete() {
