@@ -29,7 +29,7 @@ public final class CheckedCalls implements Gateway.Carrier {
   public SessionCommand.Call carried(String entityId, SessionCommand.Call call) {
     RemoteCall sent = RemoteCall.of(call, "~" + name + "-" + call.id());
     RemoteCall arrived = carried("The " + call, sent, RemoteCall::written, RemoteCall::read);
-    return arrived.call(call.id(), new Caller(call, sent.readsState()));
+    return arrived.call(call.id(), new Caller(call, sent.readsState()), false);
   }
 
   /** The caller of a call. */

@@ -72,31 +72,19 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
   /**
    * A call on its way.
    *
-   * @param fresh whether its session was created for it
    * @param host where it has arrived; null while that is not known
    * @param sends how often it was sent since that was known
    */
   @SuppressWarnings("ArrayRecordComponent") // never compared
   private record Forwarded(
-      String entityId,
-      byte[] call,
-      boolean fresh,
-      long sentNanos,
-      @Nullable String host,
-      int sends) {
+      String entityId, byte[] call, long sentNanos, @Nullable String host, int sends) {
 
     Forwarded at(@Nullable String arrived) {
-      return new Forwarded(entityId, call, fresh, sentNanos, arrived, 0);
+      return new Forwarded(entityId, call, sentNanos, arrived, 0);
     }
 
     Forwarded sent(long nanos) {
-      return new Forwarded(entityId, call, fresh, nanos, null, sends + 1);
-    }
-
-    Forwarded again() {
-      return fresh
-          ? new Forwarded(entityId, RemoteCall.again(call), false, sentNanos, host, sends)
-          : this;
+      return new Forwarded(entityId, call, nanos, null, sends + 1);
     }
 
     /** How long it waits until it is sent again. */
@@ -239,8 +227,7 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
         gateway.reply(call.id(), SessionReply.failure(entityId, tooLarge));
         return;
       }
-      calls.put(
-          call.id(), new Forwarded(entityId, written, call.fresh(), nanos.getAsLong(), null, 0));
+      calls.put(call.id(), new Forwarded(entityId, written, nanos.getAsLong(), null, 0));
       deliver(call.id(), false);
     }
   }
@@ -320,7 +307,6 @@ final class Forwarder implements ShardHost.Others, Consumer<SessionRegion.Messag
   }
 
   private void resend(long id, boolean confirmed) {
-    calls.computeIfPresent(id, (same, first) -> first.again());
     // A host that works on the call only confirms it again.
     if (deliver(id, true) && !confirmed) {
       resends.incrementAndGet();

@@ -109,19 +109,18 @@ record RemoteCall(
     return repeats ? CallLog.unrepliedId(name) : null;
   }
 
-  /** A call as it is sent again: it may have arrived, so its session may have a journal. */
-  static byte[] again(byte[] call) {
-    RemoteCall first = read(call);
-    return new RemoteCall(first.origin, first.callId, false, first.request, first.mode, first.trace)
-        .written();
-  }
-
   static RemoteCall read(byte[] call) {
     return read(call, RemoteCall.class);
   }
 
-  SessionCommand.Call call(long id, SessionCommand.ReplyTo replyTo) {
-    return new SessionCommand.Call(id, origin, callId, fresh, request, mode, trace, replyTo);
+  /**
+   * The call as its session gets it.
+   *
+   * @param again whether it may have arrived before, so that its session may have a journal
+   */
+  SessionCommand.Call call(long id, SessionCommand.ReplyTo replyTo, boolean again) {
+    return new SessionCommand.Call(
+        id, origin, callId, fresh && !again, request, mode, trace, replyTo);
   }
 
   /** Whether a host asks for the state of a thread, which its author code is to read. */

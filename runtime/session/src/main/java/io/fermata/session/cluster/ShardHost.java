@@ -312,7 +312,7 @@ final class ShardHost {
     Caller caller = new Caller(deliver.replyTo(), entityId, call.readsState());
     gateway.receive(
         entityId,
-        call.call(deliver.id(), caller),
+        call.call(deliver.id(), caller, deliver.again()),
         Duration.ofMillis(deliver.timeoutMillis()),
         deliver.again() || others().isMe(deliver.replyTo()));
   }

@@ -131,7 +131,7 @@ class RemoteCallTest {
             ReplyMode.TAKES_A_TASK,
             new TraceContext("parent", "state", null),
             NOBODY);
-    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY))
+    assertThat(RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY, false))
         .isEqualTo(call);
   }
 
@@ -149,7 +149,8 @@ class RemoteCallTest {
             ReplyMode.WAITS,
             TraceContext.NONE,
             NOBODY);
-    SessionCommand.Call sent = RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY);
+    SessionCommand.Call sent =
+        RemoteCall.read(RemoteCall.of(call, "~7").written()).call(7, NOBODY, false);
     ThreadInput input = sent.request() instanceof Request.OfThread thread ? thread.input() : null;
     boolean hasKey =
         (input instanceof ThreadInput.Post post && post.key() != null)
@@ -183,9 +184,9 @@ class RemoteCallTest {
             ReplyMode.WAITS,
             TraceContext.NONE,
             NOBODY);
-    byte[] written = RemoteCall.of(call, "~7").written();
-    assertThat(RemoteCall.read(written).fresh()).isTrue();
-    assertThat(RemoteCall.read(RemoteCall.again(written)).fresh()).isFalse();
+    RemoteCall sent = RemoteCall.read(RemoteCall.of(call, "~7").written());
+    assertThat(sent.call(7, NOBODY, false).fresh()).isTrue();
+    assertThat(sent.call(7, NOBODY, true).fresh()).isFalse();
   }
 
   /** A new input must be able to reach threads on other hosts, or be the host's own. */

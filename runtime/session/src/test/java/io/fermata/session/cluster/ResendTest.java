@@ -147,7 +147,7 @@ class ResendTest {
     assertThat(first.body().path("field").asText()).isEqualTo("from");
     restart();
 
-    assertThat(deliver(entityId, RemoteCall.again(call))).isEqualTo(first);
+    assertThat(deliver(entityId, call)).isEqualTo(first);
   }
 
   @Test
@@ -164,9 +164,9 @@ class ResendTest {
     long end = settled(thread).offset();
     assertThat(asked).hasValue(before + 1);
 
-    assertThat(((ThreadReply) deliver(entityId, RemoteCall.again(call))).changed()).isFalse();
+    assertThat(((ThreadReply) deliver(entityId, call)).changed()).isFalse();
     restart();
-    assertThat(((ThreadReply) deliver(entityId, RemoteCall.again(call))).changed()).isFalse();
+    assertThat(((ThreadReply) deliver(entityId, call)).changed()).isFalse();
 
     assertThat(settled(thread).offset()).isEqualTo(end);
     assertThat(asked).hasValue(before + 1);
@@ -198,7 +198,7 @@ class ResendTest {
                     new Threads.NewMessage(Message.user("Second"), List.of(), null)));
     settled(thread);
 
-    ThreadReply again = (ThreadReply) deliver(entityId, RemoteCall.again(call));
+    ThreadReply again = (ThreadReply) deliver(entityId, call);
 
     assertThat(again.changed()).isFalse();
     assertThat(again.state().keys())
