@@ -69,12 +69,16 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Behavior;
+import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.jspecify.annotations.Nullable;
 
@@ -271,7 +275,10 @@ final class HostParts {
       return;
     } else if (cluster == null) {
       upkeep.start();
-      timetable.start(system, router::start, config.clock, telemetry);
+      startSchedules(
+          timetable,
+          journal -> true,
+          (behavior, name) -> system.systemActorOf(behavior, name, Props.empty()));
       return;
     }
     SharedStore shared = store.shared().orElseThrow();
@@ -285,7 +292,7 @@ final class HostParts {
           public void opened(int shard, long mark, ActorContext<?> context) {
             directory.opened(shard, mark);
             upkeep.resumeShard(shared, shard);
-            timetable.startOf(shard, context, router::start, config.clock, telemetry);
+            startSchedules(timetable, journal -> Shard.of(journal) == shard, context::spawn);
           }
 
           @Override
@@ -333,6 +340,11 @@ final class HostParts {
               gateway.end(HostError.MOVED);
               upkeep.lose(reason);
             });
+  }
+
+  private void startSchedules(
+      Timetable timetable, Predicate<String> journals, BiConsumer<Behavior<?>, String> spawn) {
+    timetable.start(journals, spawn, router::start, config.clock, telemetry);
   }
 
   private Map<String, AgentAsTool> agentTools() {

@@ -116,9 +116,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /** A session that was woken has recovered. */
   record Woken(String entityId) implements Message {}
 
-  /** Start an actor that calls or wakes sessions by itself; it stops with the host. */
-  public record Spawn(String name, Behavior<?> behavior) implements Message {}
-
   /** How many sessions are in memory. */
   public record CountAwake(ActorRef<Integer> replyTo) implements Message {}
 
@@ -264,12 +261,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .onMessage(Probed.class, probed -> probed(probed.works()))
         .onMessage(WakeUp.class, this::wakeUp)
         .onMessage(Woken.class, woken -> woken(woken.entityId()))
-        .onMessage(
-            Spawn.class,
-            spawn -> {
-              getContext().spawn(spawn.behavior(), spawn.name());
-              return this;
-            })
         .onMessage(Bar.class, this::bar)
         .onMessage(Unbar.class, this::unbar)
         .onMessage(SleepAll.class, this::sleepAll)

@@ -3,8 +3,6 @@ package io.fermata.session.host;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Violation;
-import io.fermata.persistence.spi.Shard;
-import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -20,10 +18,11 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
-import org.apache.pekko.actor.typed.ActorRef;
-import org.apache.pekko.actor.typed.javadsl.ActorContext;
+import org.apache.pekko.actor.typed.Behavior;
 
 /** The validated schedules of a host. */
 public final class Timetable {
@@ -64,32 +63,22 @@ public final class Timetable {
     return new Timetable(List.copyOf(reader.entries), now);
   }
 
-  /** Starts the schedules, or continues where they were. */
+  /**
+   * Starts schedules, or continues where they were.
+   *
+   * @param journals which of them, by their journals
+   * @param spawn starts an actor of a name
+   */
   public void start(
-      ActorRef<? super SessionRegion.Spawn> region,
+      Predicate<String> journals,
+      BiConsumer<Behavior<?>, String> spawn,
       Function<ToolCall, CompletionStage<ToolReply>> host,
       InstantSource clock,
       Telemetry telemetry) {
     for (Entry entry : entries) {
       Schedule schedule = entry.schedule();
-      region.tell(
-          new SessionRegion.Spawn(
-              "schedule-" + schedule.name(),
-              ScheduleActor.create(schedule, entry.rhythm(), host, clock, started, telemetry)));
-    }
-  }
-
-  /** Starts the schedules of a shard, as children of its actor. */
-  public void startOf(
-      int shard,
-      ActorContext<?> context,
-      Function<ToolCall, CompletionStage<ToolReply>> host,
-      InstantSource clock,
-      Telemetry telemetry) {
-    for (Entry entry : entries) {
-      Schedule schedule = entry.schedule();
-      if (Shard.of(ScheduleActor.journalOf(schedule)) == shard) {
-        context.spawn(
+      if (journals.test(ScheduleActor.journalOf(schedule))) {
+        spawn.accept(
             ScheduleActor.create(schedule, entry.rhythm(), host, clock, started, telemetry),
             "schedule-" + schedule.name());
       }
