@@ -259,13 +259,29 @@ class ThreadsOverHttpTest {
     awaitListed(thread, "resting", true);
   }
 
+  @Test
+  void aTextIsLookedForInTheIdTheAgentAndTheTagsOfAThread() throws InterruptedException {
+    String wanted = "{\"agent\":\"desk\",\"tags\":[\"vip\"]}";
+    String thread = alice.post("/threads", wanted).is(201).header("Location");
+    awaitListed(thread, "resting", true);
+
+    for (String found : List.of(id(thread), "desk", "VIP")) {
+      assertThat(listedBy("q=" + found)).contains(id(thread));
+    }
+    assertThat(listedBy("q=resting")).isEmpty();
+  }
+
   private static String id(String thread) {
     return thread.substring(thread.lastIndexOf('/') + 1);
   }
 
   private List<String> listed(String status) {
+    return listedBy("status=" + status);
+  }
+
+  private List<String> listedBy(String criterion) {
     return alice
-        .get("/threads?limit=100&status=" + status)
+        .get("/threads?limit=100&" + criterion)
         .is(200)
         .body()
         .path("threads")

@@ -579,11 +579,9 @@ public final class AgentThreads implements Threads {
   public CompletionStage<Listing> list(Query query) {
     DirectoryQuery wanted;
     try {
-      DirectoryQuery all = DirectoryQuery.of(ThreadViews.KIND);
       wanted =
-          (query.status() == null
-                  ? all
-                  : all.having(ThreadViews.STATUS, RunJson.name(query.status())))
+          DirectoryQuery.of(ThreadViews.KIND)
+              .statuses(query.status() == null ? Set.of() : Set.of(RunJson.name(query.status())))
               .belongingTo(SessionKey.lookup(query.principal()))
               .named(query.agent())
               .tagged(query.tags().toArray(String[]::new))

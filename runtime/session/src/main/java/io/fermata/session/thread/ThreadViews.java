@@ -24,7 +24,6 @@ import java.util.stream.Stream;
 /** Views and directory entries of threads. Pure. */
 public final class ThreadViews {
   public static final String KIND = QuotaCounts.THREADS;
-  public static final String STATUS = "status";
   private static final String ID = "id";
 
   /** The effects of a turn, as opposed to those beside it. */
@@ -114,16 +113,18 @@ public final class ThreadViews {
   public static DirectoryEntry entry(
       String entityId, ThreadState state, ThreadProgram program, long seq, long at) {
     ThreadMetadata about = state.metadata();
+    // Threads are not listed by how long they have had their status.
     return new DirectoryEntry(
-        entityId,
-        KIND,
-        SessionKey.lookup(about.principal()),
-        about.agent(),
-        seq,
-        about.createdAt(),
-        at,
-        about.tags(),
-        Map.of(STATUS, RunJson.name(status(program, state)), ID, about.threadId()));
+            entityId,
+            KIND,
+            SessionKey.lookup(about.principal()),
+            about.agent(),
+            seq,
+            about.createdAt(),
+            at,
+            about.tags(),
+            Map.of(ID, about.threadId()))
+        .in("", RunJson.name(status(program, state)), at);
   }
 
   public static Threads.Listed listed(DirectoryEntry entry) {
@@ -133,6 +134,6 @@ public final class ThreadViews {
         entry.tags(),
         entry.createdAt(),
         entry.activeAt(),
-        entry.attributes().getOrDefault(STATUS, ""));
+        entry.statusName());
   }
 }
