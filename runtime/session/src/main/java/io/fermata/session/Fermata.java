@@ -10,7 +10,6 @@ import io.fermata.flow.logging.PlatformLogging;
 import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
-import io.fermata.session.actor.SessionRegion;
 import io.fermata.session.admin.Erased;
 import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.Fork;
@@ -50,7 +49,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.apache.pekko.actor.typed.ActorSystem;
-import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -412,9 +410,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
   }
 
   /** How many sessions are in memory. */
-  public CompletionStage<Integer> awake() {
-    return AskPattern.ask(
-        host.system, SessionRegion.CountAwake::new, Duration.ofSeconds(3), host.system.scheduler());
+  public int awake() {
+    return host.gauges.awake();
   }
 
   private static boolean await(CompletableFuture<?> end, Duration timeout, String what) {

@@ -158,7 +158,7 @@ class ClusterRolloutTest {
   }
 
   private static boolean isAwake(Fermata host) {
-    return host.awake().toCompletableFuture().join() > 0;
+    return host.awake() > 0;
   }
 
   @Test

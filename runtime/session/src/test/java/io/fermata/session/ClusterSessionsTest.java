@@ -183,7 +183,7 @@ class ClusterSessionsTest extends ClusterOfHosts {
       store.rollback();
       assertThat(got(reply).structured().path("code").asText()).isEqualTo("run_completed");
     }
-    eventually(() -> host.awake().toCompletableFuture().join() == 0);
+    eventually(() -> host.awake() == 0);
   }
 
   @Test

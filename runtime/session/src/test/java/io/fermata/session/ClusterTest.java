@@ -65,7 +65,7 @@ class ClusterTest extends ClusterOfHosts {
     eventually(
         () -> {
           sleeper.call("start");
-          return hosts.stream().allMatch(host -> host.awake().toCompletableFuture().join() > 0);
+          return hosts.stream().allMatch(host -> host.awake() > 0);
         });
   }
 

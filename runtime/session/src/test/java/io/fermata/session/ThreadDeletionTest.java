@@ -244,7 +244,7 @@ class ThreadDeletionTest {
           .isEqualTo(Threads.Status.ASKING);
 
       now(threads.delete("ann", id));
-      TestHost.eventually(() -> host.awake().toCompletableFuture().join() == 0);
+      TestHost.eventually(() -> host.awake() == 0);
 
       assertThat(done).containsExactly("charged", "refunded");
       assertThat(now(host.runs().list(RunQuery.ALL)).runs()).isEmpty();
@@ -268,7 +268,7 @@ class ThreadDeletionTest {
                       new Threads.NewThread("ann", "desk", null, Set.of(), Map.of(), List.of())))
               .threadId();
       now(host.threads().delete("ann", id));
-      for (int i = 0; i < 600 && now(host.awake()) > 0; i++) {
+      for (int i = 0; i < 600 && host.awake() > 0; i++) {
         Thread.sleep(50);
       }
       assertThat(requests).containsExactly("delete", "scrub");

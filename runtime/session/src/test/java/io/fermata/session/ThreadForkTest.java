@@ -179,7 +179,7 @@ class ThreadForkTest {
     try (Fermata host = builder(file()).dormant().start()) {
       fork(host, source, NewFork.live().before("m-u3"));
 
-      assertThat(now(host.awake())).isEqualTo(1);
+      assertThat(host.awake()).isEqualTo(1);
     }
   }
 

@@ -560,7 +560,7 @@ class ThreadHostTest {
       assertThat(answered.waits()).isEqualTo(stands.waits());
       assertThat(lastOf(host.threads(), id)).contains("It waits for signal dried");
 
-      TestHost.eventually(() -> host.awake().toCompletableFuture().join() == 0);
+      TestHost.eventually(() -> host.awake() == 0);
       signal(host, "dried");
       TestHost.eventually(
           () -> host.threads().get("ann", id).toCompletableFuture().join().waits().isEmpty());

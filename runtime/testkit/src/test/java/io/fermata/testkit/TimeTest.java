@@ -87,10 +87,6 @@ class TimeTest {
     return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
   }
 
-  private static int awake(Fermata host) {
-    return now(host.awake());
-  }
-
   private static FlowBuilder<Parcel> parcel() {
     return Flow.of("parcel", Parcel.class)
         .description("Sends a parcel.")
@@ -299,7 +295,7 @@ class TimeTest {
       assertThat(text(now(reply), "/code")).isEqualTo("still_working");
       gate.complete(null);
       clock.set(Objects.requireNonNull(clock.get()).minus(Duration.ofHours(1)));
-      eventually(() -> awake(host) == 0);
+      eventually(() -> host.awake() == 0);
     }
   }
 
@@ -317,7 +313,7 @@ class TimeTest {
       ObjectNode session = Json.object().put("fermata/sessionId", "s");
       ToolReply waiting = now(host.call(new ToolCall("parcel", "ann", start, session, null)));
       assertThat(text(waiting, "/status")).isEqualTo("waiting");
-      assertThat(awake(host)).isEqualTo(1);
+      assertThat(host.awake()).isEqualTo(1);
       clock.set(Instant.parse("2026-06-01T13:00:00Z"));
       ObjectNode status = Json.object().put("action", "status");
       ToolCall again = new ToolCall("parcel", "ann", status, session, null);
@@ -387,7 +383,7 @@ class TimeTest {
             .compile();
     try (SessionProbe probe = probe(flow, s -> s.idle(Duration.ofMillis(200))).manualTime()) {
       probe.start("to send").waitsFor("time");
-      passTimeUntil(probe, () -> awake(probe.host()) == 0);
+      passTimeUntil(probe, () -> probe.host().awake() == 0);
       assertThat(seen).isEmpty();
       probe.passTime(Duration.ofHours(1));
       passTimeUntil(probe, () -> seen.size() == 1);

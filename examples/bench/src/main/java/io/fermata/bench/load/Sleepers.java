@@ -69,7 +69,7 @@ public final class Sleepers implements Callable<Integer> {
         one.get();
       }
       double took = (System.nanoTime() - wakingBegun) / 1e9;
-      int now = host.awake().toCompletableFuture().get();
+      int now = host.awake();
       out.printf(
           "woken and answered %d at once in %.2f s; awake %d, %d bytes of heap each%n",
           few.size(), took, now, (used() - before) / Math.max(1, now));
@@ -112,7 +112,7 @@ public final class Sleepers implements Callable<Integer> {
 
   private static void awaitAwake(Fermata host, int atMost) throws Exception {
     for (int i = 0; i < 600; i++) {
-      if (host.awake().toCompletableFuture().get() <= atMost) {
+      if (host.awake() <= atMost) {
         return;
       }
       Thread.sleep(100);

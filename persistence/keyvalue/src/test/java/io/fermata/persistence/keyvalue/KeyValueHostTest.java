@@ -329,7 +329,7 @@ class KeyValueHostTest {
     try (Fermata host = desk(other).dormant().start()) {
       now(host.journals().importFrom(new ByteArrayInputStream(export.toByteArray())));
       assertThat(texts(host, id)).containsExactly("Heard.", "Hello");
-      assertThat(now(host.awake())).isZero();
+      assertThat(host.awake()).isZero();
     }
   }
 

@@ -100,7 +100,7 @@ final class OverloadTest {
 
   private static void awaitAsleep(TestHost host) {
     try {
-      TestHost.eventually(() -> host.fermata().awake().toCompletableFuture().join() == 0);
+      TestHost.eventually(() -> host.fermata().awake() == 0);
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }

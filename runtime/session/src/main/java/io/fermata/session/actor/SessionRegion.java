@@ -116,9 +116,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
   /** A session that was woken has recovered. */
   record Woken(String entityId) implements Message {}
 
-  /** How many sessions are in memory. */
-  public record CountAwake(ActorRef<Integer> replyTo) implements Message {}
-
   /** Replies on behalf of lost sessions. */
   interface Losses {
     /** The actor of its session gets a call. */
@@ -266,12 +263,6 @@ public final class SessionRegion extends AbstractBehavior<SessionRegion.Message>
         .onMessage(SleepAll.class, this::sleepAll)
         .onMessage(CloseShard.class, this::closeShard)
         .onMessage(VacateShard.class, this::vacateShard)
-        .onMessage(
-            CountAwake.class,
-            count -> {
-              count.replyTo().tell(awake.size());
-              return this;
-            })
         .build();
   }
 

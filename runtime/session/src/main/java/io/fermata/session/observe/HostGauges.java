@@ -64,6 +64,11 @@ public final class HostGauges {
     awake = sessions;
   }
 
+  /** How many sessions are in memory. */
+  public int awake() {
+    return awake;
+  }
+
   public void callsInFlight(IntSupplier current) {
     callsInFlight = current;
   }

@@ -29,7 +29,6 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ActorTestKit;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
-import org.apache.pekko.actor.testkit.typed.javadsl.TestProbe;
 import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.DispatcherSelector;
@@ -89,6 +88,9 @@ final class SessionRegionTest {
         }
       };
 
+  private final HostGauges gauges =
+      new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime));
+
   private int pings;
   private ActorRef<SessionRegion.Message> region = kit.system().deadLetters().unsafeUpcast();
 
@@ -108,7 +110,7 @@ final class SessionRegionTest {
                 (entityId, fresh, itself) -> session(entityId),
                 settings,
                 () -> time.millis() * 1_000_000,
-                new HostGauges(List.of(), new Congestion(Duration.ofSeconds(5), System::nanoTime)),
+                gauges,
                 losses,
                 this::ping,
                 Placement.SINGLE),
@@ -314,16 +316,10 @@ final class SessionRegionTest {
       }
       region.tell(new SessionRegion.Envelope("trip|" + i, call(i)));
     }
-    assertThat(awake()).isBetween(100, 150);
+    assertThat(gauges.awake()).isBetween(100, 150);
 
     busy.clear();
     pass(Duration.ofMinutes(1));
-    assertThat(awake()).isEqualTo(100);
-  }
-
-  private int awake() {
-    TestProbe<Integer> counts = kit.createTestProbe();
-    region.tell(new SessionRegion.CountAwake(counts.ref()));
-    return counts.receiveMessage();
+    assertThat(gauges.awake()).isEqualTo(100);
   }
 }

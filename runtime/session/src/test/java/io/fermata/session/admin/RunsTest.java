@@ -312,7 +312,7 @@ class RunsTest {
       soon(() -> assertFound(host.fermata().runs(), RunQuery.ALL, id));
       RunInfo run = now(host.fermata().runs().get("order", id)).orElseThrow();
       assertThat(run.tags()).contains("chair");
-      assertThat(now(host.fermata().awake())).isZero();
+      assertThat(host.fermata().awake()).isZero();
     }
   }
 

@@ -484,7 +484,7 @@ class ArchiveTest {
     try (Fermata host = desk(store, here -> here)) {
       assertThat(listed(host)).containsExactly(imported);
       assertThat(said(host, id)).anyMatch(text -> text.contains("Good morning."));
-      assertThat(now(host.awake())).isZero();
+      assertThat(host.awake()).isZero();
     }
   }
 

@@ -244,6 +244,6 @@ class ConversationTest {
   }
 
   private static int awake(TestHost host) {
-    return host.fermata().awake().toCompletableFuture().join();
+    return host.fermata().awake();
   }
 }

@@ -170,7 +170,7 @@ class ThreadSurvivalTest {
       post(host, id, "hello");
       settled(host, id);
       now(host.threads().delete("ann", id));
-      eventually(() -> now(host.awake()) == 0);
+      eventually(() -> host.awake() == 0);
       assertThat(now(host.threads().list(ALL)).threads()).isEmpty();
     }
   }
@@ -237,7 +237,7 @@ class ThreadSurvivalTest {
       String id = created(host, "worker");
       post(host, id, "go");
       assertThat(first.await(60, TimeUnit.SECONDS)).isTrue();
-      eventually(() -> now(host.awake()) == 0);
+      eventually(() -> host.awake() == 0);
       repair();
       settled(host, id);
       assertThat(texts(host, id)).first().isEqualTo("It says: attempt 1");

@@ -41,10 +41,6 @@ class SleepersTest {
         .start();
   }
 
-  private static int awake(Fermata host) throws Exception {
-    return host.awake().toCompletableFuture().get(60, TimeUnit.SECONDS);
-  }
-
   /** Ends a session's journal as a session does that waits for a moment. */
   private static void appoint(Fermata host, String entityId, Instant at) throws Exception {
     CountDownLatch written = new CountDownLatch(1);
@@ -107,18 +103,18 @@ class SleepersTest {
       appoint(host, "gone|overdue", now.minus(QUARTER));
     }
     try (Fermata host = host(InstantSource.system())) {
-      assertThat(awakeInTheEnd(host)).isEqualTo(1);
+      awaitAwake(host, 1);
     }
     try (Fermata host = host(InstantSource.offset(InstantSource.system(), QUARTER))) {
-      assertThat(awakeInTheEnd(host)).isEqualTo(2);
+      awaitAwake(host, 2);
     }
   }
 
-  /** Those who are due together are woken together. */
-  private static int awakeInTheEnd(Fermata host) throws Exception {
-    for (int look = 0; look < 500 && awake(host) == 0; look++) {
+  /** Those who are due together are woken together, one by one. */
+  private static void awaitAwake(Fermata host, int sessions) throws Exception {
+    for (int look = 0; look < 500 && host.awake() < sessions; look++) {
       Thread.sleep(20);
     }
-    return awake(host);
+    assertThat(host.awake()).isEqualTo(sessions);
   }
 }
