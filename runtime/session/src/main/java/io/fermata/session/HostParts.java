@@ -287,7 +287,7 @@ final class HostParts {
         system,
         gateway,
         subscriptions,
-        new HostCluster.Upkeep() {
+        new HostCluster.ShardUpkeep() {
           @Override
           public void opened(int shard, long mark, ActorContext<?> context) {
             directory.opened(shard, mark);

@@ -178,7 +178,7 @@ public final class HostCluster {
   }
 
   /** The upkeep of the shards of this host. */
-  public interface Upkeep {
+  public interface ShardUpkeep {
     /**
      * This host holds a shard now.
      *
@@ -217,7 +217,7 @@ public final class HostCluster {
       ActorSystem<SessionRegion.Message> hostSystem,
       Gateway gateway,
       SessionSubscriptions subscriptions,
-      Upkeep upkeep,
+      ShardUpkeep upkeep,
       Offers offers) {
     Cluster cluster = Cluster.get(hostSystem);
     Agreement agreement =

@@ -20,14 +20,15 @@ final class RemoteBars {
   private record Lifted(CompletableFuture<Void> done, long receivedNanos) {}
 
   private final ActorRef<SessionRegion.Message> region;
-  private final HostCluster.Upkeep upkeep;
+  private final HostCluster.ShardUpkeep upkeep;
   private final String address;
   private final Map<Key, Held> held = new HashMap<>();
 
   /** What was lifted, as it may be repeated. */
   private final Map<Key, Lifted> lifted = new HashMap<>();
 
-  RemoteBars(ActorRef<SessionRegion.Message> region, HostCluster.Upkeep upkeep, String address) {
+  RemoteBars(
+      ActorRef<SessionRegion.Message> region, HostCluster.ShardUpkeep upkeep, String address) {
     this.region = region;
     this.upkeep = upkeep;
     this.address = address;
@@ -49,7 +50,7 @@ final class RemoteBars {
 
   /** Stops sessions of this host, and lets nothing reach them until the scope is unbarred. */
   static CompletableFuture<Void> stop(
-      SessionScope scope, ActorRef<SessionRegion.Message> region, HostCluster.Upkeep upkeep) {
+      SessionScope scope, ActorRef<SessionRegion.Message> region, HostCluster.ShardUpkeep upkeep) {
     CompletableFuture<Void> stopped = new CompletableFuture<>();
     region.tell(new SessionRegion.Bar(scope, stopped));
     return stopped.thenCompose(done -> upkeep.stopped(scope));

@@ -44,7 +44,7 @@ final class ShardHost {
   private final Gateway gateway;
   private final ActorRef<SessionRegion.Message> region;
   private final SessionSubscriptions subscriptions;
-  private final HostCluster.Upkeep upkeep;
+  private final HostCluster.ShardUpkeep upkeep;
   private final Duration handOver;
   private final Telemetry telemetry;
   private final RemoteFollowers followers;
@@ -92,7 +92,7 @@ final class ShardHost {
       Gateway gateway,
       ActorRef<SessionRegion.Message> region,
       SessionSubscriptions subscriptions,
-      HostCluster.Upkeep upkeep,
+      HostCluster.ShardUpkeep upkeep,
       Duration handOver,
       Telemetry telemetry) {
     this.store = store;

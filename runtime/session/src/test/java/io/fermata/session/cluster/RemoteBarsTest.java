@@ -21,11 +21,11 @@ class RemoteBarsTest {
   private final TestProbe<ToHost> other = kit.createTestProbe();
   private final RemoteBars bars = new RemoteBars(region.ref(), upkeep(), "here");
 
-  private static HostCluster.Upkeep upkeep() {
-    return (HostCluster.Upkeep)
+  private static HostCluster.ShardUpkeep upkeep() {
+    return (HostCluster.ShardUpkeep)
         Proxy.newProxyInstance(
-            HostCluster.Upkeep.class.getClassLoader(),
-            new Class<?>[] {HostCluster.Upkeep.class},
+            HostCluster.ShardUpkeep.class.getClassLoader(),
+            new Class<?>[] {HostCluster.ShardUpkeep.class},
             (proxy, method, arguments) -> CompletableFuture.completedFuture(null));
   }
 

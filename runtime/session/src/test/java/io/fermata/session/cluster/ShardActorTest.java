@@ -71,7 +71,7 @@ class ShardActorTest {
                 });
   }
 
-  private final class NoUpkeep implements HostCluster.Upkeep {
+  private final class NoUpkeep implements HostCluster.ShardUpkeep {
     @Override
     public void opened(int shard, long mark, ActorContext<?> context) {}
 
