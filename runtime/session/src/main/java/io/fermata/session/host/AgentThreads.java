@@ -67,7 +67,7 @@ public final class AgentThreads implements Threads {
 
   private final Gateway gateway;
   private final Agents agents;
-  private final BoundedWork forking = new BoundedWork(FORKS);
+  private final BoundedWork forking;
   private final ThreadJournals journals;
   private final OpenStore store;
   private final SessionSubscriptions subscriptions;
@@ -94,6 +94,7 @@ public final class AgentThreads implements Threads {
       BooleanSupplier closed) {
     this.gateway = gateway;
     this.agents = agents;
+    this.forking = new BoundedWork(FORKS);
     this.store = store;
     this.subscriptions = subscriptions;
     this.clock = clock;
@@ -108,6 +109,7 @@ public final class AgentThreads implements Threads {
   private AgentThreads(AgentThreads same, TraceContext trace) {
     this.gateway = same.gateway;
     this.agents = same.agents;
+    this.forking = same.forking;
     this.store = same.store;
     this.subscriptions = same.subscriptions;
     this.clock = same.clock;
