@@ -203,6 +203,26 @@ public final class Graph {
     return node == null ? List.of() : node.fields().stream().map(prefix::concat).toList();
   }
 
+  /** Whether the code of a step, or a rule after it, may look at a field of its flow's state. */
+  public static boolean mayRead(Step<?> step, Place place, String field) {
+    String prefix = step.scope().prefix(place);
+    String own = field.startsWith(prefix) ? field.substring(prefix.length()) : "";
+    Route route = step.route();
+    return step.scope().schema().typeAt(own) != null
+        && (mayRead(step.node(), own)
+            || (route != null && route.rules().stream().anyMatch(rule -> rule.mayRead(own))));
+  }
+
+  private static boolean mayRead(@Nullable Node<?> node, String field) {
+    if (node instanceof Node.Act<?> act) {
+      return act.reads().isEmpty()
+          || act.reads().stream().anyMatch(read -> Paths.related(read, field));
+    }
+    return node instanceof Node.Mount<?, ?> mount
+        ? mount.input() != null
+        : node instanceof Node.Compute || node instanceof Node.Each;
+  }
+
   /** The branches of each flow: which nodes lie between a fork and its join. */
   static final class Regions {
     private final Flow<?> flow;

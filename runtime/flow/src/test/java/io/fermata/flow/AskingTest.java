@@ -5,6 +5,8 @@ import static io.fermata.flow.Driver.code;
 import static io.fermata.flow.Driver.failure;
 import static io.fermata.flow.Driver.result;
 import static io.fermata.flow.Driver.violated;
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static io.fermata.flow.Flows.ask;
 import static io.fermata.flow.Flows.drive;
 import static io.fermata.flow.Flows.talk;
@@ -17,6 +19,8 @@ import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Violation;
+import io.fermata.flow.route.Condition;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -307,6 +311,39 @@ public class AskingTest {
     assertThat(code(quote.proceed("seats", 4))).isEqualTo("already_answered");
     assertThat(asked(quote.proceed("seats", 3))).containsExactly("selectedPlan");
     assertThat(quote.state.data().path("price").decimalValue()).isEqualByComparingTo("15");
+  }
+
+  @Test
+  void aFieldThatNobodyAsksForIsRefusedOnceAStepHasDoneWithoutIt() {
+    Driver quote = new Driver(QuoteFlow.builder().compile());
+    quote.start("name", "Ada", "email", "ada@gmail.com");
+
+    Outcome refused = quote.proceed("seats", 3, "selectedPlan", "gold");
+
+    assertThat(code(refused)).isEqualTo("already_answered");
+    assertThat(failure(refused).violations())
+        .containsExactly(new Violation("seats", "was left out before"));
+    assertThat(failure(refused).message()).contains("reset");
+    Outcome.ShowWidget plans = (Outcome.ShowWidget) quote.reset("seats", 3);
+    assertThat(plans.widget().data()).isEqualTo(Driver.object("price", 15, "segment", "personal"));
+  }
+
+  @Test
+  void aFieldThatNobodyAsksForIsTakenAsLongAsNoStepMayHaveReadIt() {
+    Driver talk =
+        new Driver(
+            ask(ask(talk(), "a"), "c")
+                .act("greet", run -> run.set("computed", run.state().a()), o -> o.reads("a"))
+                .edge(START, "ask_a")
+                .edge("ask_a", "greet")
+                .decide("greet", d -> d.when(Condition.gt("number", 6)).to(END).otherwise("ask_c"))
+                .edge("ask_c", END)
+                .compile());
+    talk.start("a", "x");
+
+    assertThat(code(talk.proceed("number", 7))).isEqualTo("already_answered");
+    assertThat(asked(talk.proceed("b", "y"))).containsExactly("c");
+    assertThat(result(talk.proceed("c", "z")).path("b").asText()).isEqualTo("y");
   }
 
   // --- nested fields --------------------------------------------------------------------------

@@ -158,11 +158,17 @@ final class Answers {
     values.forEach(
         (field, value) -> {
           if (settled(field) && !known(field, value)) {
-            String was = leftOpen(field) ? "was left open" : "was answered before";
-            conflicts.add(new Violation(field, was));
+            conflicts.add(new Violation(field, "was " + before(field)));
           }
         });
     return conflicts;
+  }
+
+  private String before(String field) {
+    if (leftOpen(field)) {
+      return "left open";
+    }
+    return late(field) ? "left out before" : "answered before";
   }
 
   /**
@@ -237,7 +243,8 @@ final class Answers {
 
   /**
    * Whether an answer to the field stands: its question was passed and is not asked again, or was
-   * answered in this visit. A field that nobody asks for stands once the run continued with it.
+   * answered in this visit. A field that nobody asks for stands once the run continued with it, or
+   * without it.
    */
   private boolean settled(String field) {
     for (Map.Entry<Place, PlaceState> entry : state.places().entrySet()) {
@@ -247,7 +254,7 @@ final class Answers {
     }
     List<Step<?>> askers = graph.askers(field);
     if (askers.isEmpty()) {
-      return builtOn(field);
+      return builtOn(field) || late(field);
     }
     return askers.stream().noneMatch(asker -> ahead(asker, field))
         && state.branches().values().stream()
@@ -281,6 +288,26 @@ final class Answers {
         && Paths.filled(given.value())
         && memory.left().entrySet().stream()
             .anyMatch(e -> !e.getKey().equals(Flow.START) && e.getValue() > given.tick());
+  }
+
+  /** Whether a step may have read that a field which nobody asks for has no value. */
+  boolean late(String field) {
+    return graph.askers(field).isEmpty()
+        && state.branches().keySet().stream()
+            .anyMatch(branch -> graph.steps().stream().anyMatch(s -> missed(branch, s, field)));
+  }
+
+  /** Of a sub-flow that begins again, the next run may still read the value. */
+  private boolean missed(String branch, Step<?> step, String field) {
+    StateMemory memory = state.memory(branch);
+    String start = step.scope().node(Flow.START);
+    Long left = memory.left().get(step.path());
+    return left != null
+        && left > memory.left().getOrDefault(start, 0L)
+        && Graph.mayRead(step, new Place(branch, step.path(), 1), field)
+        && !Paths.filled(Paths.get(memory.data(), field))
+        && state.places().entrySet().stream()
+            .noneMatch(e -> reached(e.getKey(), e.getValue()).contains(start));
   }
 
   /** Whether it is the latest value of a field; a branch may still have an earlier one. */

@@ -243,7 +243,7 @@ final class CallerInputs {
               boolean repeats = before != null && Json.same(before, value);
               if (asked && repeats) {
                 again.set(field, value);
-              } else if (asked || before == null) {
+              } else if (asked || (before == null && !open.late(field))) {
                 early.set(field, value);
               } else if (!repeats) {
                 corrected.set(field, value);

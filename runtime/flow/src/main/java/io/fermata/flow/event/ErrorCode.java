@@ -12,7 +12,7 @@ public enum ErrorCode {
       "The flow refused an answer; the other answers of the call were kept",
       "Ask the user again and continue with a better answer"),
   ALREADY_ANSWERED(
-      "The call changes an answer that was given before; nothing was applied",
+      "The call changes what the run has already built on; nothing was applied",
       "Use action reset to correct earlier answers"),
   MISSING_UPDATES("The call corrects nothing", "Send the corrected fields in stateUpdates"),
   RESET_PAST_ONCE(

@@ -22,6 +22,22 @@ import org.jspecify.annotations.Nullable;
 final class Conditions {
   private Conditions() {}
 
+  static boolean reads(Condition condition, String field) {
+    if (condition instanceof Every every) {
+      return every.parts().stream().anyMatch(part -> reads(part, field));
+    } else if (condition instanceof Some some) {
+      return some.parts().stream().anyMatch(part -> reads(part, field));
+    } else if (condition instanceof Not not) {
+      return reads(not.condition(), field);
+    } else if (condition instanceof Comparison comparison) {
+      return (comparison.subject() instanceof Subject.Field its && Paths.related(its.path(), field))
+          || (comparison.operand() instanceof Operand.Field other
+              && Paths.related(other.path(), field));
+    }
+    String path = condition instanceof Filled f ? f.path() : ((Matching) condition).path();
+    return Paths.related(path, field);
+  }
+
   record Every(List<Condition> parts) implements Condition {
     @Override
     public String text() {

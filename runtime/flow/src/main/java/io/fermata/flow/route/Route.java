@@ -99,6 +99,11 @@ public sealed interface Route {
   }
 
   record Rule(String label, Test test, String target) {
+    /** Whether its test may look at a field; a function may look at any. */
+    public boolean mayRead(String field) {
+      return !(test instanceof Test.Holds holds) || Conditions.reads(holds.condition(), field);
+    }
+
     /** Of a function only the label is known. */
     private String text() {
       String when = test instanceof Test.Holds holds ? holds.condition().text() : '"' + label + '"';
