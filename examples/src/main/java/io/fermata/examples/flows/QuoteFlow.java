@@ -14,7 +14,6 @@ import jakarta.validation.constraints.Min;
 import java.math.BigDecimal;
 import java.util.Locale;
 import java.util.Map;
-import java.util.regex.Pattern;
 
 /** Collects contact details, computes a price and presents plans. */
 public final class QuoteFlow {
@@ -34,11 +33,6 @@ public final class QuoteFlow {
     @JsonProperty("51+")
     LARGE
   }
-
-  /** Which plans there are is a matter of the page, and of who shows another one. */
-  private static final Pattern PLAN = Pattern.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,39}");
-
-  private static final Pattern ADDRESS = Pattern.compile("[^@\\s]+@[^@\\s.]+(\\.[^@\\s.]+)*");
 
   public record Quote(
       @Describe("Full name") String name,
@@ -70,7 +64,10 @@ public final class QuoteFlow {
                             e.context("Politely refuse generic domains.")
                                 .validate(QuoteFlow::checkEmail))
                     .context("Ask both in one message."))
-        .act("classify", run -> run.set("segment", segment(run.state())), EffectOptions::idempotent)
+        .act(
+            "classify",
+            run -> run.set("segment", segment(run.state())),
+            effect -> effect.idempotent().reads("email"))
         .ask(
             "ask_company",
             q ->
@@ -78,13 +75,15 @@ public final class QuoteFlow {
                     "companySize",
                     "How big is your company?",
                     s -> s.suggest("1-10", "11-50", "51+").context("Offer the list.")))
-        .act("price", run -> run.set("price", price(run.state())), EffectOptions::idempotent)
+        .act(
+            "price",
+            run -> run.set("price", price(run.state())),
+            effect -> effect.idempotent().reads("seats", "segment"))
         .widget(
             "show_plans",
             w ->
                 w.data(quote -> Map.of("price", quote.price(), "segment", quote.segment()))
-                    .field("selectedPlan")
-                    .validate(QuoteFlow::checkPlan))
+                    .field("selectedPlan"))
         .act("finish", run -> {}, EffectOptions::idempotent)
         .edge(START, "ask_contact")
         .edge("ask_contact", "classify")
@@ -102,16 +101,9 @@ public final class QuoteFlow {
         .compile();
   }
 
-  private static Verdict checkPlan(String plan) {
-    return PLAN.matcher(plan).matches()
-        ? Verdict.accept()
-        : Verdict.reject("That is no plan. Choose silver, gold or platinum.");
-  }
-
   private static Verdict checkEmail(String email) {
-    String address = email.trim().toLowerCase(Locale.ROOT);
-    return ADDRESS.matcher(address).matches()
-        ? Verdict.accept(address)
+    return email.contains("@")
+        ? Verdict.accept(email.trim().toLowerCase(Locale.ROOT))
         : Verdict.reject("That does not look like an email.");
   }
 
