@@ -216,6 +216,29 @@ public record RunState(
     return false;
   }
 
+  /**
+   * Since when it works, has stopped or waits. That is as old as the oldest of what makes it so,
+   * whatever other branches do meanwhile.
+   */
+  public long since() {
+    boolean works = works();
+    boolean stopped = places.values().stream().anyMatch(at -> at.phase() instanceof Phase.Halted);
+    long oldest = changedAt();
+    for (PlaceState at : places.values()) {
+      Phase phase = at.phase();
+      if (phase instanceof Phase.Working working) {
+        oldest = Math.min(oldest, working.since());
+      } else if (!works && phase instanceof Phase.Halted halted) {
+        oldest = Math.min(oldest, halted.since());
+      } else if (!works
+          && !stopped
+          && (phase instanceof Phase.Waiting || phase instanceof Phase.Sleeping)) {
+        oldest = Math.min(oldest, at.since());
+      }
+    }
+    return oldest;
+  }
+
   /** The actions that have begun and not committed, so that they may have acted. */
   public List<Place> acting() {
     Fork fork = identity.fork();

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
-import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
@@ -191,7 +190,7 @@ public final class OutcomeJson {
     ObjectNode report = Json.object();
     report.put("intent", run.intent());
     report.put("startedAt", time(run.startedAt()));
-    report.put("since", time(since(run)));
+    report.put("since", time(run.since()));
     ArrayNode places = report.putArray("places");
     run.places().keySet().forEach(place -> places.add(place.node()));
     if (!run.tags().isEmpty()) {
@@ -199,13 +198,6 @@ public final class OutcomeJson {
     }
     report.set("state", state);
     return report;
-  }
-
-  private static long since(RunState run) {
-    return run.places().values().stream()
-        .mapToLong(PlaceState::since)
-        .max()
-        .orElse(run.changedAt());
   }
 
   public static String time(long millis) {

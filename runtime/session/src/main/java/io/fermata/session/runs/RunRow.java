@@ -102,7 +102,7 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
             run.changedAt(),
             Set.copyOf(run.tags()),
             attributes)
-        .in(SessionKey.lookup(session), RunJson.name(status(run)), since(run));
+        .in(SessionKey.lookup(session), RunJson.name(status(run)), run.since());
   }
 
   /** A name that the directory does not take, of which it gets a digest to look it up by. */
@@ -131,30 +131,6 @@ public record RunRow(String flow, RunState run, Entry.@Nullable Owner origin, lo
     boolean stopped =
         run.places().values().stream().anyMatch(at -> at.phase() instanceof Phase.Halted);
     return stopped ? RunInfo.Status.STOPPED : RunInfo.Status.WAITING;
-  }
-
-  /** A status is as old as the oldest of what makes it, whatever other branches do meanwhile. */
-  private static long since(RunState run) {
-    RunInfo.Status status = status(run);
-    long oldest = run.changedAt();
-    for (PlaceState at : run.places().values()) {
-      oldest = Math.min(oldest, since(status, at, oldest));
-    }
-    return oldest;
-  }
-
-  /** Since when a place does what makes a run's status; otherwise if it does not. */
-  private static long since(RunInfo.Status status, PlaceState at, long otherwise) {
-    Phase phase = at.phase();
-    return switch (status) {
-      case WORKING -> phase instanceof Phase.Working working ? working.since() : otherwise;
-      case STOPPED -> phase instanceof Phase.Halted halted ? halted.since() : otherwise;
-      case WAITING ->
-          phase instanceof Phase.Waiting || phase instanceof Phase.Sleeping
-              ? at.since()
-              : otherwise;
-      default -> otherwise;
-    };
   }
 
   private static List<RunInfo.Wait> waits(RunState run) {

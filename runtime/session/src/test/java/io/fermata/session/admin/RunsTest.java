@@ -208,7 +208,8 @@ class RunsTest {
             .act("meet", run -> {})
             .compile();
     try (TestHost host = new TestHost(Store.memory(), polling)) {
-      String id = runId(host.client().start());
+      TestHost.Client client = host.client();
+      String id = runId(client.start());
       Runs runs = host.fermata().runs();
       RunQuery waiting = RunQuery.ALL.statuses(Set.of(Status.WAITING));
       soon(() -> assertFound(runs, waiting, id));
@@ -220,13 +221,15 @@ class RunsTest {
               assertThat(list(runs, waiting).get(0).changedAt()).isGreaterThan(before.changedAt()));
 
       assertThat(list(runs, waiting).get(0).since()).isEqualTo(before.since());
+      assertThat(since(client.status())).isEqualTo(before.since());
     }
   }
 
   @Test
   void aSignalToAStoppedRunDoesNotMakeItsStopYounger() {
     try (TestHost host = new TestHost(Store.memory(), failing(Retry.NEVER))) {
-      String id = runId(host.client().start());
+      TestHost.Client client = host.client();
+      String id = runId(client.start());
       Runs runs = host.fermata().runs();
       RunQuery stopped = RunQuery.ALL.statuses(Set.of(Status.STOPPED));
       soon(() -> assertFound(runs, stopped, id));
@@ -238,7 +241,12 @@ class RunsTest {
               assertThat(list(runs, stopped).get(0).changedAt()).isGreaterThan(before.changedAt()));
 
       assertThat(list(runs, stopped).get(0).since()).isEqualTo(before.since());
+      assertThat(since(client.status())).isEqualTo(before.since());
     }
+  }
+
+  private static long since(ToolReply status) {
+    return Instant.parse(status.structured().at("/run/since").asText()).toEpochMilli();
   }
 
   @Test
