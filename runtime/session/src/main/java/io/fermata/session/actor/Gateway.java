@@ -1,6 +1,5 @@
 package io.fermata.session.actor;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.SecretFields;
 import io.fermata.flow.event.Outcome;
@@ -182,22 +181,22 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
   /** A call of a flow's tool. */
   public CompletionStage<ToolReply> call(
       ToolCall call, ReplyMode mode, Consumer<ToolProgress> progress, TraceContext trace) {
-    HostError busy = beyondCapacity(null);
-    if (busy != null) {
-      return refused(call, busy.failure());
-    }
     FlowCall.Parsed parsed = FlowCall.read(call, handles);
+    HostError busy = beyondCapacity(null);
     if (parsed instanceof FlowCall.Invalid invalid) {
-      return refused(call, invalid.refusal());
+      return refused(null, busy == null ? invalid.refusal() : busy.failure());
     }
     FlowCall read = ((FlowCall.Valid) parsed).call();
+    if (busy != null) {
+      return refused(read, busy.failure());
+    }
     if (isShed(read.request(), read.callId())) {
-      return refused(call, HostError.OVERLOADED.failure());
+      return refused(read, HostError.OVERLOADED.failure());
     }
     SessionKey key = new SessionKey(call.principal(), call.tool(), read.session());
     String entityId = key.entityId();
     if (isCrowded(entityId)) {
-      return refused(call, HostError.BUSY.failure());
+      return refused(read, HostError.BUSY.failure());
     }
     return dispatch(
             new Pending(entityId, progress, deadline(settings.callDeadline())),
@@ -293,11 +292,13 @@ public final class Gateway implements SessionCommand.ReplyTo, SessionRegion.Loss
     return Entry.Origin.starting(key.principal(), key.session());
   }
 
-  private CompletionStage<ToolReply> refused(ToolCall call, Outcome.Failure failure) {
+  /**
+   * A refusal, with the session that the client does not know otherwise; a new one has not begun.
+   */
+  private CompletionStage<ToolReply> refused(@Nullable FlowCall read, Outcome.Failure failure) {
     ObjectNode body = OutcomeJson.body(failure);
-    JsonNode handle = call.arguments().path("sessionId");
-    if (handle.isTextual() && handles.minted(handle.textValue())) {
-      body.set("sessionId", handle);
+    if (read != null && read.sessionInReplies() && !read.fresh()) {
+      body.put("sessionId", read.session());
     }
     return later(new ToolReply(body, Json.object()));
   }

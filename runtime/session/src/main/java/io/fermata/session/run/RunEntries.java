@@ -224,10 +224,8 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
               knownUntil(at, task),
               task,
               state.tasksAt(at.now()));
-      entries.add(
-          entry(at, 0)
-              .belongingTo(List.of(), task ? replies.cancelled(run, at.seq() + 1) : null)
-              .ending(end));
+      RunReply cancelled = RunReplies.withHandle(state, replies.cancelled(run, at.seq() + 1));
+      entries.add(entry(at, 0).belongingTo(List.of(), task ? cancelled : null).ending(end));
     }
     return entries;
   }
@@ -248,7 +246,9 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     List<String> answered = cancels(at) ? at.callIds() : all(at);
     boolean fetched =
         (tool || !retention.journal().isZero()) && current != null && current.fromClient();
-    boolean kept = !answered.isEmpty() || isTask(at) || fetched;
+    boolean task = isTask(at);
+    boolean kept = !answered.isEmpty() || task || fetched;
+    RunReply last = task ? RunReplies.withHandle(state, reply) : reply;
     RunEnd end =
         new RunEnd(
             run.runId(),
@@ -257,10 +257,10 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
             state.calls().at(at.now()).namesExcept(answered),
             unclaimed,
             retention.keptUntil(at.now()),
-            knownUntil(at, isTask(at)),
-            isTask(at),
+            knownUntil(at, task),
+            task,
             state.tasksAt(at.now()));
-    return entry(at, before).belongingTo(answered, kept ? reply : null).ending(end);
+    return entry(at, before).belongingTo(answered, kept ? last : null).ending(end);
   }
 
   /** The outcome of a run that ends by itself while no client waits for it. */

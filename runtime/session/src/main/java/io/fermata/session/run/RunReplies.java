@@ -159,11 +159,26 @@ public record RunReplies(String flow, FlowCatalog catalog) {
       return viewed;
     }
     meta.set(ASKED, Json.tree(QuestionIds.names(run)));
-    String handle = handle(state.owner());
-    if (handle != null) {
-      ((ObjectNode) viewed.body()).put("sessionId", handle);
+    return withHandle(state, viewed);
+  }
+
+  /** A task is viewed without its session, which forgets its handle with the end of the run. */
+  static RunReply withHandle(SessionState<RunState> state, RunReply reply) {
+    String handle = handle(state);
+    if (handle == null) {
+      return reply;
     }
-    return viewed;
+    ObjectNode body = ((ObjectNode) reply.body()).deepCopy().put("sessionId", handle);
+    return new RunReply(body, reply.run(), reply.task());
+  }
+
+  private static @Nullable String handle(SessionState<RunState> state) {
+    Entry.Owner owner = state.owner();
+    if (owner != null) {
+      return FlowCall.handle(owner.session());
+    }
+    RunReply last = state.lastReply();
+    return last == null ? null : last.body().path("sessionId").textValue();
   }
 
   /** The end of a task whose session has another run now. */
@@ -181,10 +196,6 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     RunReply viewed = viewed(status, end.reply());
     ((ObjectNode) viewed.run()).put(CHANGED_AT, end.at()).put(KEPT_UNTIL, end.keptUntil());
     return viewed;
-  }
-
-  private static @Nullable String handle(Entry.@Nullable Owner owner) {
-    return owner == null ? null : FlowCall.handle(owner.session());
   }
 
   private RunReply unknown(RunState run) {

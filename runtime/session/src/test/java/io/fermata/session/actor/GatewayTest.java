@@ -101,6 +101,24 @@ final class GatewayTest {
   }
 
   @Test
+  void aRefusedClientOfATransportSessionGetsTheHandleOfItsSession() {
+    Gateway full = gateway(Settings.DEFAULT.callsInFlight(1));
+    ToolCall call =
+        new ToolCall(
+            "order", "ann", Json.object().put("action", "continue"), Json.object(), "transport");
+    full.call(call, ReplyMode.WAITS, progress -> {}, TraceContext.NONE);
+
+    ToolReply refused =
+        full.call(call, ReplyMode.WAITS, progress -> {}, TraceContext.NONE)
+            .toCompletableFuture()
+            .join();
+
+    assertThat(refused.structured().path("code").asText()).isEqualTo("overloaded");
+    assertThat(refused.structured().path("sessionId").asText())
+        .isEqualTo(new Handles(new byte[32]).derive("ann\ntransport"));
+  }
+
+  @Test
   void aHostThatHasEndedRepliesToItsCallsAndToAllThatCome() {
     call(run("a", 1));
     gateway.end(HostError.MOVED);

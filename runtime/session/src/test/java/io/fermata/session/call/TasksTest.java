@@ -353,6 +353,34 @@ class TasksTest {
   }
 
   @Test
+  void theEndOfATaskHasTheHandleOfItsSession() throws Exception {
+    gate.release(100);
+    ToolCall call = new ToolCall("long", "ann", call("long", "s").arguments(), Json.object(), null);
+    ToolReply begun = got(host.call(call.takingTask(true), progress -> {}));
+    String handle = begun.structured().path("sessionId").asText();
+    TaskRun run = run(call, begun);
+    when(run, Status.INPUT_REQUIRED);
+    answer(run, answers("topic", "cats", "colour", "red"));
+    assertThat(sessionId(when(run, Status.ENDED))).isEqualTo(handle);
+    call.arguments().put("sessionId", handle).put("action", "continue");
+    got(host.call(call));
+    assertThat(sessionId(view(run))).as("when its outcome was fetched").isEqualTo(handle);
+
+    call.arguments().put("action", "start");
+    TaskRun next = run(call, got(host.call(call.takingTask(true), progress -> {})));
+    assertThat(sessionId(view(run))).as("beside another run").isEqualTo(handle);
+    got(host.call(call));
+    host.crash();
+    start();
+    assertThat(view(next).status()).isEqualTo(Status.CANCELLED);
+    assertThat(sessionId(view(next))).as("once replaced").isEqualTo(handle);
+  }
+
+  private static String sessionId(TaskView view) {
+    return view.reply().structured().path("sessionId").asText();
+  }
+
+  @Test
   void theLatestTasksOfASessionAreKnown() throws Exception {
     gate.release(100);
     List<TaskRun> runs = new ArrayList<>();
