@@ -382,8 +382,9 @@ public final class HostBuilder {
             () ->
                 new IllegalStateException(
                     "No store is named. Call store(Store.sqlite(path)) on the host, or set"
-                        + " FERMATA_STORE to sqlite:<file>, postgres://… or redis://…; for tests"
-                        + " only, Store.memory() or FERMATA_STORE=memory"));
+                        + " FERMATA_STORE to sqlite:<file>, postgres://… or redis://…, or, with"
+                        + " fermata-keyvalue, WANIWANI_API_KEY; for tests only, Store.memory() or"
+                        + " FERMATA_STORE=memory"));
   }
 
   private void checkNames() {

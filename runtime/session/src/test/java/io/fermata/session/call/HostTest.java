@@ -49,7 +49,8 @@ class HostTest {
     assertThatThrownBy(() -> Fermata.host().flow(TestFlows.trip()).start())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("Store.sqlite")
-        .hasMessageContaining("FERMATA_STORE");
+        .hasMessageContaining("FERMATA_STORE")
+        .hasMessageContaining("WANIWANI_API_KEY");
   }
 
   @Test
