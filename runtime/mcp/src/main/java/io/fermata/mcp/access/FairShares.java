@@ -1,8 +1,10 @@
 package io.fermata.mcp.access;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -97,15 +99,19 @@ public final class FairShares<K, V> {
     return held.value();
   }
 
-  /** Removes the eldest entries while they match. */
-  public void removeEldestWhile(Predicate<V> old) {
+  /** Removes the eldest entries while they match, and returns them. */
+  public List<V> removeEldestWhile(Predicate<V> old) {
+    List<V> removed = new ArrayList<>();
     while (!entries.isEmpty()) {
       Map.Entry<K, Held<V>> eldest = entries.entrySet().iterator().next();
-      if (!old.test(eldest.getValue().value())) {
-        return;
+      V value = eldest.getValue().value();
+      if (!old.test(value)) {
+        return removed;
       }
       remove(eldest.getKey());
+      removed.add(value);
     }
+    return removed;
   }
 
   private void dropEldest(String principal) {

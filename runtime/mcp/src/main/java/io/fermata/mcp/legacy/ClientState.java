@@ -47,6 +47,11 @@ public final class ClientState {
     }
   }
 
+  /** Whether it would miss something without its state. */
+  boolean hasChosen() {
+    return !watched.isEmpty() || level != McpLevel.INFO;
+  }
+
   private ClientState(JsonNode capabilities) {
     this.capabilities = capabilities;
   }

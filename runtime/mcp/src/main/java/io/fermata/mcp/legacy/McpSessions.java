@@ -22,7 +22,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Transport sessions of the revisions before 2026-07-28. The id of a session is a handle, and what
  * its client declared: any host recognises it, also after a restart. What the client chose since is
- * kept for a bounded number of sessions and a bounded time.
+ * kept for a bounded number of sessions and a bounded time; a session that loses it is gone, so
+ * that its client begins another and chooses again.
  */
 public final class McpSessions {
   static final Duration IDLE = Duration.ofHours(1);
@@ -48,7 +49,7 @@ public final class McpSessions {
    *
    * @param session the id of its session that was checked
    */
-  private record Entry(String session, ClientState peer, long seen) {}
+  private record Entry(Key key, String session, ClientState peer, long seen) {}
 
   private record Listening(ClientState peer, CompletableFuture<Void> ended) {}
 
@@ -58,7 +59,7 @@ public final class McpSessions {
   /** The streams of clients, the latest of each. */
   private final Map<Key, Listening> listening = new HashMap<>();
 
-  /** The sessions that clients ended most recently. */
+  /** The sessions that clients ended, or whose choices were forgotten, the latest of them. */
   private final FairShares<Key, Boolean> ended;
 
   /**
@@ -67,7 +68,7 @@ public final class McpSessions {
   public McpSessions(ToolHost host, LongSupplier nanos, int each) {
     this.host = host;
     this.nanos = nanos;
-    this.active = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
+    this.active = new FairShares<>(each, REMEMBERED, (principal, entry) -> forgotten(entry));
     this.ended = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
   }
 
@@ -128,7 +129,23 @@ public final class McpSessions {
   }
 
   private synchronized void closed(Key key, CompletableFuture<Void> ended) {
-    listening.computeIfPresent(key, (same, open) -> open.ended() == ended ? null : open);
+    Listening open = listening.get(key);
+    if (open != null && open.ended() == ended) {
+      listening.remove(key);
+      if (!active.has(key)) {
+        forgotten(key, open.peer());
+      }
+    }
+  }
+
+  private void forgotten(Entry entry) {
+    forgotten(entry.key(), entry.peer());
+  }
+
+  private void forgotten(Key key, ClientState peer) {
+    if (peer.hasChosen() && !listening.containsKey(key)) {
+      ended.put(key.principal(), key, true);
+    }
   }
 
   private synchronized ClientState known(String principal, Id id) {
@@ -161,8 +178,10 @@ public final class McpSessions {
 
   private synchronized void keep(Key key, String session, ClientState peer) {
     long now = nanos.getAsLong();
-    active.put(key.principal(), key, new Entry(session, peer, now));
-    active.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos());
+    active.put(key.principal(), key, new Entry(key, session, peer, now));
+    active
+        .removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos())
+        .forEach(this::forgotten);
   }
 
   /**

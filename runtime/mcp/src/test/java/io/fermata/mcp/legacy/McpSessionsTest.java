@@ -30,6 +30,12 @@ class McpSessionsTest {
     return sessions.require(session, principal).watched.contains("test://known");
   }
 
+  private void assertGone(String session) {
+    assertThatThrownBy(() -> sessions.require(session, "ada"))
+        .isInstanceOf(RpcException.class)
+        .hasMessageContaining("Send initialize to begin a new one");
+  }
+
   /** What a server on another host, or one that restarted, knows of a client. */
   private JsonNode declared(String session) {
     return new McpSessions(new FakeHost(), now::get, 10_000).require(session, "ada").capabilities;
@@ -98,7 +104,20 @@ class McpSessionsTest {
     second.complete(null);
     now.addAndGet(2 * McpSessions.IDLE.toNanos());
     open();
-    assertThat(known(session, "ada")).isFalse();
+    assertGone(session);
+  }
+
+  @Test
+  void aSessionWhoseStreamWasAllThatKeptItsChoicesIsGoneWithIt() {
+    String session = open();
+    CompletableFuture<Void> stream = new CompletableFuture<>();
+    sessions.listening(session, "ada", stream);
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+
+    stream.complete(null);
+
+    assertGone(session);
   }
 
   @Test
@@ -172,7 +191,7 @@ class McpSessionsTest {
   }
 
   @Test
-  void anIdleSessionIsForgotten() {
+  void anIdleSessionIsGoneWithWhatItsClientChose() {
     String used = open();
     String idle = open();
 
@@ -182,11 +201,21 @@ class McpSessionsTest {
     open();
 
     assertThat(known(used, "ada")).isTrue();
-    assertThat(known(idle, "ada")).isFalse();
+    assertGone(idle);
   }
 
   @Test
-  void theOldestAreForgottenWhereThereAreTooMany() {
+  void anIdleSessionWhoseClientChoseNothingContinues() {
+    String session = sessions.open("ada", Json.object());
+
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+
+    assertThat(known(session, "ada")).isFalse();
+  }
+
+  @Test
+  void theOldestAreGoneWhereThereAreTooMany() {
     String first = open();
     String used = open();
     for (int i = 0; i < 9_998; i++) {
@@ -195,7 +224,7 @@ class McpSessionsTest {
     assertThat(known(used, "ada")).isTrue();
     open();
 
-    assertThat(known(first, "ada")).isFalse();
+    assertGone(first);
     assertThat(known(used, "ada")).isTrue();
   }
 
