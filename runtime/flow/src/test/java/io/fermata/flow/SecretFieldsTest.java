@@ -435,18 +435,21 @@ class SecretFieldsTest {
   @Test
   void whatIsShorterThanEverySecretIsNotSearched() {
     Secrets secrets = new Secrets();
-    secrets.add(Json.tree("a long secret ".repeat(50_000)));
+    long inShort = Long.MAX_VALUE;
+    long inCut = Long.MAX_VALUE;
+    for (int round = 0; round < 5; round++) {
+      secrets = new Secrets();
+      secrets.add(Json.tree("a long secret ".repeat(50_000)));
+      long began = System.nanoTime();
+      assertThat(secrets.in("a long secret")).isFalse();
+      long afterShort = System.nanoTime();
+      assertThat(secrets.in("a long secret…")).isTrue();
+      inShort = Math.min(inShort, afterShort - began);
+      inCut = Math.min(inCut, System.nanoTime() - afterShort);
+    }
 
-    long began = System.nanoTime();
-    boolean inShort = secrets.in("a long secret");
-    long afterShort = System.nanoTime();
-    boolean inCut = secrets.in("a long secret…");
-    long afterCut = System.nanoTime();
-
-    assertThat(inShort).isFalse();
-    assertThat(inCut).isTrue();
     // The first search takes as long as it takes to read all that is sought.
-    assertThat(afterCut - afterShort).isGreaterThan(10 * (afterShort - began));
+    assertThat(inCut).isGreaterThan(10 * inShort);
     secrets.add(Json.tree("secret"));
     assertThat(secrets.in("a long secret")).isTrue();
   }
