@@ -665,7 +665,9 @@ public final class RandomFlows {
 
   private void failSometimes(Run<Data> run, boolean forGood) {
     if (taste.fails().now(run, own(forGood))) {
-      throw new StepException("Fails.");
+      throw run.visit() % 2 == 0
+          ? StepException.terminal("Fails for good.")
+          : new StepException("Fails.");
     }
   }
 }

@@ -7,6 +7,7 @@ import io.fermata.flow.Secrets;
 import io.fermata.flow.World;
 import io.fermata.flow.action.AsyncAction;
 import io.fermata.flow.action.Run;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.RunState;
@@ -61,7 +62,8 @@ final class ActionRunner {
         code,
         StepFailures.message(effect.place(), effect.field(), code, cause),
         Failures.detail(cause),
-        cause);
+        cause,
+        cause instanceof StepException step && step.isTerminal());
   }
 
   private <T extends Record> CompletionStage<Input.Result> perform(
@@ -133,7 +135,8 @@ final class ActionRunner {
         failed.code(),
         secrets.masked(failed.message()),
         detail == null ? null : secrets.masked(detail),
-        thrown == null ? null : LoggedFailure.of(thrown, secrets::masked));
+        thrown == null ? null : LoggedFailure.of(thrown, secrets::masked),
+        failed.terminal());
   }
 
   private static <T extends Record> CompletionStage<Input.Result> judge(

@@ -35,6 +35,9 @@ final class EffectAttempts {
   /** Begins the detail of a step that stopped because its outcome could not be kept. */
   private static final String NOT_KEPT = "its outcome could not be kept: ";
 
+  /** Begins the detail of a step that stopped at a failure that is not retried. */
+  private static final String TERMINAL = "not retried: ";
+
   private final Drive drive;
   private final Flow<?> flow;
 
@@ -168,6 +171,9 @@ final class EffectAttempts {
     int tries = effect.attempt() - at(effect.place()).base();
     if (policy.once() && failed.code() == ErrorCode.STEP_TIMEOUT) {
       drive.emit(interrupted(effect.place(), detail));
+    } else if (failed.terminal()) {
+      drive.halt(
+          effect.place(), Event.Resume.WORKING, failed.code(), failed.message(), TERMINAL + detail);
     } else if (tries < policy.retry().attempts()) {
       long due = drive.at() + policy.retry().after(tries).toMillis();
       drive.emit(
@@ -201,6 +207,15 @@ final class EffectAttempts {
   /** Whether a step stopped because its outcome could not be kept. */
   static boolean ofDiscarded(Event.Stopped stopped) {
     return stopped.resume() == Event.Resume.WORKING && stopped.detail().startsWith(NOT_KEPT);
+  }
+
+  /** The failure that a step stopped with. */
+  static Input.Failed ofStopped(Event.Stopped stopped) {
+    boolean terminal = stopped.detail().startsWith(TERMINAL);
+    String detail = terminal ? stopped.detail().substring(TERMINAL.length()) : stopped.detail();
+    boolean unknown = stopped.code() == ErrorCode.OUTCOME_UNKNOWN;
+    ErrorCode code = unknown ? ErrorCode.STEP_TIMEOUT : stopped.code();
+    return new Input.Failed(code, stopped.message(), detail, null, terminal);
   }
 
   private Event.Stopped interrupted(Place place, String detail) {

@@ -231,9 +231,7 @@ record RecordedInputs(
     } else if (event instanceof Event.AttemptFailed e) {
       return new Input.Failed(e.code(), e.message(), e.detail(), null);
     } else if (event instanceof Event.Stopped e && e.resume() == Event.Resume.WORKING) {
-      boolean unknown = e.code() == ErrorCode.OUTCOME_UNKNOWN;
-      ErrorCode code = unknown ? ErrorCode.STEP_TIMEOUT : e.code();
-      return new Input.Failed(code, e.message(), e.detail(), null);
+      return EffectAttempts.ofStopped(e);
     }
     return null;
   }

@@ -101,7 +101,19 @@ public sealed interface Input {
    * @param detail what the operator may read
    * @param thrown what the author's code threw, for its stack trace; may hold secrets. Null if it
    *     threw nothing
+   * @param terminal whether no further attempt is made
    */
-  record Failed(ErrorCode code, String message, @Nullable String detail, @Nullable Throwable thrown)
-      implements Result {}
+  record Failed(
+      ErrorCode code,
+      String message,
+      @Nullable String detail,
+      @Nullable Throwable thrown,
+      boolean terminal)
+      implements Result {
+    /** A failure that may be retried. */
+    public Failed(
+        ErrorCode code, String message, @Nullable String detail, @Nullable Throwable thrown) {
+      this(code, message, detail, thrown, false);
+    }
+  }
 }

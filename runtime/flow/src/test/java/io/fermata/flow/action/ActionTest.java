@@ -16,6 +16,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.fermata.flow.AskingTest;
 import io.fermata.flow.Driver;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
@@ -407,6 +408,32 @@ class ActionTest {
     talk.proceed();
     talk.proceed("a", "x");
     assertThat(ran).containsExactly("one");
+  }
+
+  @Test
+  void aTerminalFailureIsNotRetriedAndAnyOtherIs() {
+    Driver terminal = drive(failing(StepException.terminal("There is not enough.")), "act");
+    assertThat(failure(terminal.start()).message())
+        .isEqualTo("There is not enough. Continue without stateUpdates to try that step again.");
+    assertThat(terminal.events(Event.AttemptFailed.class)).isEmpty();
+    assertThat(terminal.events(Event.Stopped.class))
+        .extracting(Event.Stopped::detail)
+        .containsExactly(
+            "not retried: " + StepException.class.getName() + ": There is not enough.");
+
+    Driver plain = drive(failing(new StepException("The bank is closed.")), "act");
+    plain.start();
+    assertThat(plain.events(Event.AttemptFailed.class)).hasSize(2);
+  }
+
+  private static FlowBuilder<Flows.Talk> failing(StepException failure) {
+    return talk()
+        .act(
+            "act",
+            run -> {
+              throw failure;
+            },
+            o -> o.retry(3, Duration.ofSeconds(1)));
   }
 
   @Test

@@ -135,6 +135,18 @@ class ReplayedTest {
   }
 
   @Test
+  void aTerminalFailureIsOneForCodeThatWouldTryMoreOftenToo() {
+    Consumer<Run<Order>> broke =
+        run -> {
+          throw StepException.terminal("There is not enough.");
+        };
+    RunJournal journal = failed(charging(3, broke), Limits.DEFAULT);
+
+    replayed(charging(3, broke), journal).requireSame();
+    replayed(charging(9, broke), journal).requireSame();
+  }
+
+  @Test
   void aResultThatCouldNotBeKeptIsNotTriedAgainByAnyCode() {
     Limits small = new Limits(100, 1_000, 100, 5);
     Consumer<Run<Order>> verbose = run -> run.set("plan", "y".repeat(200));
