@@ -460,6 +460,25 @@ class CallsTest {
   }
 
   @Test
+  void anErrorThatAToolReturnsIsNotRetried() {
+    Tool pays =
+        Tool.of(
+                "pays",
+                "Pays",
+                (flow, args) -> {
+                  ran.add("tried");
+                  return ToolResult.error("There is not enough money.");
+                })
+            .retry(3, Duration.ofSeconds(1));
+    model.call("pays").say("Sorry.");
+
+    Conversation talk = talk(pays).say("Go").pass(Duration.ofHours(1));
+
+    assertThat(ran).containsExactly("tried");
+    assertThat(talk.lines()).contains("assistant: Sorry.");
+  }
+
+  @Test
   void aFileTooManyIsLeftOutOfAResult() {
     Tool draws =
         Tool.of(
