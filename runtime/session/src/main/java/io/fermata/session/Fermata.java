@@ -40,6 +40,7 @@ import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.StoreRuns;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -206,6 +207,8 @@ public final class Fermata implements ToolHost, AutoCloseable {
       @Nullable Object payload,
       @Nullable String signalId) {
     host.router.requireFlow(flow);
+    Objects.requireNonNull(runId, "runId");
+    Objects.requireNonNull(signal, "signal");
     if (host.closed.get()) {
       return CompletableFuture.completedFuture(ToolReply.refused(HostError.SHUTTING_DOWN));
     }

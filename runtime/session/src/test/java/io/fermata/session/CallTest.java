@@ -180,6 +180,21 @@ class CallTest {
   }
 
   @Test
+  void aSignalThatReachesNoRunOrNoFlowSaysSoToASenderWithoutASession() {
+    try (TestHost host = new TestHost(Store.memory(), TestFlows.trip())) {
+      Fermata fermata = host.fermata();
+      ToolReply nowhere =
+          got(fermata.signal("trip", "nope", "paid", null, null).toCompletableFuture());
+      assertThat(code(nowhere)).isEqualTo("unknown_run");
+      assertThat(nowhere.structured().path("error").asText())
+          .isEqualTo("There is no run nope of trip, or its session has had a later one");
+      assertThatThrownBy(() -> fermata.signal("trips", "nope", "paid", null, null))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("There is no flow trips; did you mean trip?");
+    }
+  }
+
+  @Test
   void aFailedStepStopsTheRunAndContinueTriesThatStepAlone() {
     AtomicInteger ran = new AtomicInteger();
     Flow<Trip> flow =

@@ -95,11 +95,12 @@ public final class Bounds {
   /** A copy of an environment. A name or a value that is null is refused. */
   public static Map<String, String> env(Map<String, String> env) {
     Map<String, String> copy = new LinkedHashMap<>();
-    env.forEach(
-        (name, value) ->
-            copy.put(
-                Objects.requireNonNull(name, "env"),
-                Objects.requireNonNull(value, () -> "env." + name)));
+    Objects.requireNonNull(env, "env")
+        .forEach(
+            (name, value) ->
+                copy.put(
+                    Objects.requireNonNull(name, "env"),
+                    Objects.requireNonNull(value, () -> "env." + name)));
     return Collections.unmodifiableMap(copy);
   }
 

@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Predicate;
@@ -48,9 +49,11 @@ public interface Threads {
       Map<String, String> env,
       List<Message> messages) {
     public NewThread {
-      tags = Set.copyOf(tags);
+      Objects.requireNonNull(principal, "principal");
+      Objects.requireNonNull(agent, "agent");
+      tags = Set.copyOf(Objects.requireNonNull(tags, "tags"));
       env = Bounds.env(env);
-      messages = List.copyOf(messages);
+      messages = List.copyOf(Objects.requireNonNull(messages, "messages"));
     }
   }
 
@@ -61,7 +64,8 @@ public interface Threads {
    */
   record NewMessage(Message message, List<Attachment> attachments, @Nullable String key) {
     public NewMessage {
-      attachments = List.copyOf(attachments);
+      Objects.requireNonNull(message, "message");
+      attachments = List.copyOf(Objects.requireNonNull(attachments, "attachments"));
     }
   }
 
@@ -91,6 +95,8 @@ public interface Threads {
       @Nullable String by,
       Predicate<String> mayReach) {
     public NewFork {
+      Objects.requireNonNull(mode, "mode");
+      Objects.requireNonNull(mayReach, "mayReach");
       env = Bounds.env(env);
     }
 
@@ -182,6 +188,8 @@ public interface Threads {
       @Nullable JsonNode answers,
       @Nullable String reason) {
     public Answer {
+      Objects.requireNonNull(call, "call");
+      Objects.requireNonNull(answerId, "answerId");
       answers = Json.copy(answers);
     }
 

@@ -13,12 +13,14 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.json.Limits;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -114,6 +116,10 @@ public final class FlowCatalog {
 
   public boolean has(String flow) {
     return registered.containsKey(flow);
+  }
+
+  public Set<String> ids() {
+    return Collections.unmodifiableSet(registered.keySet());
   }
 
   /** All versions of all flows. */

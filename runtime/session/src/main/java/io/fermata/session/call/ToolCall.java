@@ -1,6 +1,7 @@
 package io.fermata.session.call;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,14 @@ public record ToolCall(
     @Nullable String transportSession,
     Predicate<String> mayReach,
     boolean takesTask) {
+  public ToolCall {
+    Objects.requireNonNull(tool, "tool");
+    Objects.requireNonNull(principal, "principal");
+    Objects.requireNonNull(arguments, "arguments");
+    Objects.requireNonNull(meta, "meta");
+    Objects.requireNonNull(mayReach, "mayReach");
+  }
+
   /** A call of somebody who may use all agents, and waits for the reply. */
   public ToolCall(
       String tool,

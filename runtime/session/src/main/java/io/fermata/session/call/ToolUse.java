@@ -15,6 +15,8 @@ import java.util.Objects;
 public record ToolUse(String tool, String caller, String callId) {
   public ToolUse {
     Objects.requireNonNull(tool, "tool");
+    Objects.requireNonNull(caller, "caller");
+    Objects.requireNonNull(callId, "callId");
     if (caller.isEmpty() || callId.isEmpty()) {
       throw new IllegalArgumentException("A use of a tool needs a caller and a callId");
     }

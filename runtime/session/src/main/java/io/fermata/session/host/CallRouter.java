@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.FlowTool;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Nearest;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.call.CallAction;
 import io.fermata.session.call.FlowCall;
@@ -17,7 +18,10 @@ import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Activity;
 import io.fermata.session.observe.Telemetry;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BooleanSupplier;
@@ -50,7 +54,9 @@ public record CallRouter(
     AgentAsTool agent = agents.get(call.tool());
     RunExplanations explains = explains(call);
     if (agent == null && explains == null) {
-      requireFlow(call.tool());
+      Set<String> known = new LinkedHashSet<>(agents.keySet());
+      known.addAll(catalog.ids());
+      require(call.tool(), known);
     }
     if (telemetry == Telemetry.NONE) {
       return routed(agent, call, mode, progress, TraceContext.NONE);
@@ -136,8 +142,16 @@ public record CallRouter(
   }
 
   public void requireFlow(String flow) {
+    require(Objects.requireNonNull(flow, "flow"), catalog.ids());
+  }
+
+  /**
+   * @param known what may have been meant
+   */
+  private void require(String flow, Set<String> known) {
     if (!catalog.has(flow)) {
-      throw new IllegalArgumentException("There is no flow " + flow);
+      throw new IllegalArgumentException(
+          "There is no flow " + flow + Nearest.suggestion(flow, known));
     }
   }
 

@@ -35,6 +35,7 @@ import io.fermata.session.journal.StoreErrors;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
 import io.fermata.session.key.SessionKey;
+import io.fermata.session.run.RunReplies;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -181,16 +182,17 @@ public record HostRuns(
       Request.OfRun request) {
     if (!catalog.has(flow)) {
       return CompletableFuture.completedFuture(
-          unknown("The host has no flow " + flow + "; register it to operate its runs"));
+          unknown(
+              Outcome.Failure.of(
+                  ErrorCode.UNKNOWN_RUN,
+                  "The host has no flow " + flow + "; register it to operate its runs")));
     }
     return gateway
         .operate(SessionKey.entityOf(flow, runId), by, callId, request)
         .thenApplyAsync(
             reply ->
                 isOfAnother(runId, reply)
-                    ? unknown(
-                        "There is no run %s of %s, or its session has had a later one"
-                            .formatted(runId, flow))
+                    ? unknown(RunReplies.noRun(flow, runId))
                     : redacted(flow, runId, isOf(runId), reply),
             threads);
   }
@@ -205,8 +207,7 @@ public record HostRuns(
             : code.equals(HostError.STALE_CALL.wireName()));
   }
 
-  private static ToolReply unknown(String why) {
-    Outcome.Failure failure = Outcome.Failure.of(ErrorCode.UNKNOWN_RUN, why);
+  private static ToolReply unknown(Outcome.Failure failure) {
     return new ToolReply(OutcomeJson.body(failure), Json.object());
   }
 

@@ -239,7 +239,7 @@ public final class RunPort
     }
     Request.Signal signal = request.signal();
     if (signal != null && !signal.runId().equals(run.runId())) {
-      return answer(replies.of(Outcome.Failure.of(ErrorCode.UNKNOWN_RUN), RunState.NONE, 0));
+      return answer(replies.of(RunReplies.noRun(flow, signal.runId()), RunState.NONE, 0));
     }
     Program.Acceptance<RunState, Event> migrated =
         switch (request.action()) {

@@ -122,6 +122,13 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return withOpen(HostError.STILL_WORKING.failure(), run, seq).asTask(task);
   }
 
+  /** Why a run that is named cannot be reached. */
+  public static Outcome.Failure noRun(String flow, String runId) {
+    return Outcome.Failure.of(
+        ErrorCode.UNKNOWN_RUN,
+        "There is no run %s of %s, or its session has had a later one".formatted(runId, flow));
+  }
+
   /** The reply for an unknown run. */
   public static ToolReply unknown() {
     ObjectNode meta = Json.object();

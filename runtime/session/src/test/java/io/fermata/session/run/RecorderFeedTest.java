@@ -441,7 +441,7 @@ class RecorderFeedTest {
           .hasRootCauseInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("no journal of a run nobody.x of order");
       assertThatThrownBy(() -> host.journals().run("other", "nobody.x").replay())
-          .hasMessage("There is no flow other");
+          .hasMessage("There is no flow other; did you mean order?");
     }
   }
 
