@@ -293,7 +293,7 @@ final class Migrations {
 
   private void signal(Signals signals, RunState.Signal signal) {
     require(
-        signals.unreadable(signal.name(), signal.payload()).isEmpty(),
+        signals.violations(signal.name(), signal.payload()).isEmpty(),
         "the signal %s, which it has got and not taken yet, does not fit version %s"
             .formatted(signal.name(), flow.version()));
   }

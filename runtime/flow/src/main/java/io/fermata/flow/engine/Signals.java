@@ -17,7 +17,6 @@ import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Sizes;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
@@ -45,7 +44,7 @@ record Signals(Graph graph, Limits limits) {
               + "; "
               + Nearest.next(signal.name(), known, "it waits for "));
     }
-    List<Violation> violations = unreadable(signal.name(), signal.payload());
+    List<Violation> violations = violations(signal.name(), signal.payload());
     if (!violations.isEmpty()) {
       return Outcome.Failure.of(ErrorCode.INVALID_SIGNAL, violations);
     }
@@ -115,29 +114,23 @@ record Signals(Graph graph, Limits limits) {
     return new Event.Received(spot.place(), await.signal(), field, payload);
   }
 
-  /** Why a signal could not be read where it is waited for; empty if it could. */
-  List<Violation> unreadable(String signal, @Nullable JsonNode payload) {
-    List<Violation> violations = new ArrayList<>();
+  /** Why the payload of a signal does not fit where it is waited for; empty if it does. */
+  List<Violation> violations(String signal, @Nullable JsonNode payload) {
+    Set<Violation> violations = new LinkedHashSet<>();
     for (Step<?> step : graph.steps()) {
       if (step.node() instanceof Node.Await<?> await
           && await.signal().equals(signal)
           && await.field() != null) {
-        violations.addAll(unreadable(step, await.field(), payload));
+        violations.addAll(violations(step, await.field(), payload));
       }
     }
-    return violations;
+    return List.copyOf(violations);
   }
 
-  private static List<Violation> unreadable(
+  private static List<Violation> violations(
       Step<?> step, String field, @Nullable JsonNode payload) {
-    if (payload == null || !Paths.filled(payload)) {
-      return List.of(new Violation(field, "is missing"));
-    }
-    try {
-      step.scope().schema().value(field, payload);
-      return List.of();
-    } catch (IllegalArgumentException e) {
-      return List.of(new Violation(field, "cannot be read as what the flow expects"));
-    }
+    return payload == null || !Paths.filled(payload)
+        ? List.of(new Violation(field, "is missing"))
+        : step.scope().schema().checkPayload(field, payload);
   }
 }

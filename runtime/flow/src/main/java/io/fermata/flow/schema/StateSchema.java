@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.networknt.schema.Error;
 import com.networknt.schema.Schema;
+import io.fermata.flow.json.BoundedNumbers;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
@@ -43,6 +44,9 @@ public final class StateSchema<S extends Record> {
   private final ObjectNode updates;
   private final Schema check;
   private final StateViews<S> views;
+
+  /** Null until the first signal comes, which few flows wait for. */
+  private volatile @Nullable PayloadCheck payloads;
 
   public StateSchema(Class<S> type) {
     this(type, Map.of(), Set.of());
@@ -364,6 +368,23 @@ public final class StateSchema<S extends Record> {
     return new Checked(flat, violations.listed(WHOLE));
   }
 
+  /** Why what comes from outside for a field, a computed one too, cannot be its value. */
+  public List<Violation> checkPayload(String path, JsonNode payload) {
+    PayloadCheck known = payloads;
+    if (known == null) {
+      known = new PayloadCheck(whole, secrets);
+      payloads = known;
+    }
+    try {
+      List<Violation> violations = known.of(path, payload);
+      return violations.isEmpty() && !readable(path, payload)
+          ? List.of(unreadable(path))
+          : violations;
+    } catch (BoundedNumbers.TooLong e) {
+      return List.of(unreadable(path));
+    }
+  }
+
   /** What a check found: the values by field, and the first reasons to refuse them. */
   public record Checked(Map<String, JsonNode> values, List<Violation> violations) {
     static Checked refused(Violation violation) {
@@ -465,10 +486,14 @@ public final class StateSchema<S extends Record> {
         (path, value) -> {
           boolean wrong = found.stream().anyMatch(v -> Paths.related(v.field(), path));
           if (!wrong && !value.isNull() && !readable(path, value)) {
-            unreadable.add(new Violation(path, "cannot be read as what the flow expects"));
+            unreadable.add(unreadable(path));
           }
         });
     return unreadable;
+  }
+
+  private static Violation unreadable(String path) {
+    return new Violation(path, "cannot be read as what the flow expects");
   }
 
   private boolean readable(String path, JsonNode value) {

@@ -14,6 +14,7 @@ import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.AskingTest;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
@@ -21,6 +22,11 @@ import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Flows;
 import io.fermata.flow.action.Action;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.schema.Computed;
+import io.fermata.flow.schema.Secret;
+import jakarta.validation.constraints.Min;
+import jakarta.validation.constraints.NotNull;
+import jakarta.validation.constraints.Size;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -28,6 +34,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Time as an event, and what comes from outside. The clock is what the inputs say. */
@@ -614,6 +621,69 @@ class TimeAndSignalTest {
       assertThat(violated(refused)).containsExactly("number");
       assertThat(talk.state).isSameAs(before);
     }
+  }
+
+  record Decision(
+      @NotNull Boolean approved,
+      @Nullable @Min(1) Integer amount,
+      @Nullable @Size(max = 3) String note) {}
+
+  record Expense(String who, @Computed Decision decision, @Secret @Min(1) Integer pin) {}
+
+  /** Asks who it is, and waits for two decisions and a secret. */
+  private static Driver expense() {
+    return new Driver(
+        Flow.of("expense", Expense.class)
+            .description("Pays an expense back.")
+            .ask("ask_who", q -> q.question("who", "Who?"))
+            .waitFor("first", "decision", "decision")
+            .waitFor("second", "decision", "decision")
+            .waitFor("unlock", "pin", "pin")
+            .edge(START, "ask_who")
+            .edge("ask_who", "first")
+            .edge("first", "second")
+            .edge("second", "unlock")
+            .edge("unlock", END)
+            .result(expense -> expense.decision())
+            .compile());
+  }
+
+  @Test
+  void aPayloadIsJudgedByTheConstraintsOfItsFieldWhetherItComesEarlyOrIsWaitedFor() {
+    for (boolean early : List.of(true, false)) {
+      Driver expense = expense();
+      expense.start(early ? new Object[0] : new Object[] {"who", "Ann"});
+      assertThat(refusal(expense, "decision", Map.of())).isEqualTo("decision lacks approved");
+      assertThat(refusal(expense, "decision", Map.of("approvd", true)))
+          .isEqualTo("decision lacks approved");
+      assertThat(refusal(expense, "decision", Map.of("approved", "yes", "amount", -4)))
+          .isEqualTo(
+              "decision.approved must be true or false, not \"yes\";"
+                  + " decision.amount must be 1 or more, not -4");
+      assertThat(refusal(expense, "decision", Map.of("approved", true, "note", "long")))
+          .isEqualTo("decision.note must have at most 3 characters");
+      assertThat(refusal(expense, "pin", 0)).isEqualTo("pin must be 1 or more");
+      assertThat(expense.state.signals()).isEmpty();
+    }
+  }
+
+  private static String refusal(Driver talk, String signal, Object payload) {
+    Outcome refused = talk.signal(signal, payload);
+    assertThat(code(refused)).isEqualTo("invalid_signal");
+    return failure(refused)
+        .message()
+        .replace(ErrorCode.INVALID_SIGNAL.cause() + ": ", "")
+        .replace(". " + ErrorCode.INVALID_SIGNAL.repair() + ".", "");
+  }
+
+  @Test
+  void aPayloadMayHaveNamesThatItsFieldDoesNotHaveAndPartsThatAreNull() {
+    Driver expense = expense();
+    expense.start("who", "Ann");
+    ObjectNode sent = object("approved", true, "hook", object("id", 7));
+    sent.putNull("note");
+    assertThat(code(expense.signal("decision", sent))).isEqualTo("waiting");
+    assertThat(expense.state.data().path("decision")).isEqualTo(sent);
   }
 
   record Account(String name, Integer paid) {
