@@ -55,6 +55,7 @@ import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.observe.Congestion;
 import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.SlowDecisions;
 import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.run.RunPort;
@@ -397,7 +398,8 @@ final class HostParts {
         new Retentions(config.retention, config.retentions),
         config.clock,
         new SessionHost.Handlers(threads.handlers(), config.steps),
-        new SessionHost.Observers(recorders, subscriptions, telemetry, gauges),
+        new SessionHost.Observers(
+            recorders, subscriptions, telemetry, gauges, new SlowDecisions(config.nanos)),
         new SessionHost.Listing(directory, unfinished, conversations, store.directory()),
         encryption,
         new SessionHost.Continuity(lostSessions, placement()));

@@ -10,6 +10,7 @@ import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.ThreadKey;
 import io.fermata.session.observe.HostGauges;
+import io.fermata.session.observe.SlowDecisions;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
 import io.fermata.session.runs.QuotaCounts;
@@ -77,7 +78,8 @@ public record SessionHost(
       Recorders recorders,
       SessionSubscriptions subscriptions,
       Telemetry telemetry,
-      HostGauges gauges) {}
+      HostGauges gauges,
+      SlowDecisions decisions) {}
 
   /**
    * The lists of sessions that a host keeps.

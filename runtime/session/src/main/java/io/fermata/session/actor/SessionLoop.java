@@ -11,6 +11,7 @@ import io.fermata.session.journal.SessionReply;
 import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.observe.Meter;
+import io.fermata.session.observe.SlowDecisions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -196,12 +197,25 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   private EffectBuilder<Entry<E>, SessionState<S>> accept(SessionState<S> state, I input) {
     Program<S, I, E, F, R, W> program = port.programFor(ahead, input);
-    Program.Acceptance<S, E> acceptance = program.accept(ahead, input);
+    Program.Acceptance<S, E> acceptance = decided(program, input);
     session.threw(acceptance, quotable());
     if (acceptance instanceof Program.Accepted<S, E> accepted) {
       return happened(state, accepted);
     }
     return refused(state, ((Program.Refused<S, E>) acceptance).failure());
+  }
+
+  private Program.Acceptance<S, E> decided(Program<S, I, E, F, R, W> program, I input) {
+    SlowDecisions decisions = host.observers().decisions();
+    long begun = decisions.now();
+    Program.Acceptance<S, E> acceptance = program.accept(ahead, input);
+    List<E> events =
+        acceptance instanceof Program.Accepted<S, E> accepted ? accepted.events() : List.of();
+    String warning = decisions.warning(begun, () -> port.decider(events), port.mayBlock());
+    if (warning != null) {
+      session.log().warn("{}", warning);
+    }
+    return acceptance;
   }
 
   private EffectBuilder<Entry<E>, SessionState<S>> refused(
@@ -239,8 +253,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   void unattended(SessionState<S> state) {
     causedBy(Entry.Origin.HOST);
     I input = port.unattended(situation(state));
-    if (input != null
-        && program().accept(ahead, input) instanceof Program.Accepted<S, E> accepted) {
+    if (input != null && decided(program(), input) instanceof Program.Accepted<S, E> accepted) {
       happens(accepted);
     }
   }

@@ -166,6 +166,12 @@ public interface SessionPort<S, I, E, F extends Effect, R, W> {
   /** Whether the program can sleep until a timer fires, as opposed to a retry. */
   boolean onlyWaits(F timer);
 
+  /** What has decided about an input, and what came of it, for the log. */
+  String decider(List<E> events);
+
+  /** Where its authors' code belongs that blocks. */
+  String mayBlock();
+
   // --- calls ----------------------------------------------------------------------------------
 
   /** The reply to a call that needs no input: a view, or a call that was handled before. */

@@ -44,6 +44,7 @@ import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import io.fermata.session.runs.RunRow;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -59,6 +60,9 @@ public final class RunPort
     implements SessionPort<RunState, Input, Event, StepEffect, Input.Result, World> {
   private static final Request.OfRun LOOK =
       Request.OfRun.of(CallAction.CONTINUE, Json.object(), null);
+
+  /** How many nodes a line of the log names. */
+  private static final int MOST_NODES = 10;
 
   private final Handle session;
   private final SessionHost host;
@@ -100,6 +104,23 @@ public final class RunPort
   @Override
   public RunState ended(Entry<Event> entry) {
     return Objects.requireNonNull(entry.end()).state(entry.at());
+  }
+
+  @Override
+  public String decider(List<Event> events) {
+    Set<String> nodes = new LinkedHashSet<>();
+    for (Event event : events) {
+      Place place = event.place();
+      if (place != null && !place.node().equals(Place.START) && nodes.size() < MOST_NODES) {
+        nodes.add(place.undone().node());
+      }
+    }
+    return "flow " + flow + (nodes.isEmpty() ? "" : " at " + String.join(", ", nodes));
+  }
+
+  @Override
+  public String mayBlock() {
+    return "act(…) or validateAsync(…)";
   }
 
   @Override

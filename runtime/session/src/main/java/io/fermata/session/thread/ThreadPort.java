@@ -84,6 +84,16 @@ public final class ThreadPort
   }
 
   @Override
+  public String decider(List<ThreadEvent> events) {
+    return "agent " + ThreadKey.ofEntity(session.entityId()).agent();
+  }
+
+  @Override
+  public String mayBlock() {
+    return "a tool or a hook, out of approval(…)";
+  }
+
+  @Override
   public boolean onlyWaits(ThreadEffect timer) {
     return timer.backgroundTimer();
   }

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
@@ -166,6 +167,47 @@ class LogLabelsTest {
       assertThat(traces())
           .anySatisfy(trace -> assertThat(trace).contains("LogLabelsTest.parse(LogLabelsTest"));
     }
+  }
+
+  @Test
+  void aDecisionForWhichOtherSessionsWaitIsNamedOnceWithThePlaceForWhatBlocks() {
+    AtomicLong nanos = new AtomicLong();
+    Flow<Order> order =
+        Flow.of("order", Order.class)
+            .description("Orders.")
+            .ask(
+                "ask",
+                q ->
+                    q.question(
+                        "name",
+                        "Who?",
+                        o ->
+                            o.validate(
+                                (String name) -> {
+                                  nanos.addAndGet(Duration.ofMillis(name.length()).toNanos());
+                                  return Verdict.accept();
+                                })))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .compile();
+    try (TestHost host = new TestHost(Store.memory(), s -> s, nanos::get, order)) {
+      host.client("order").start("name", "x".repeat(500));
+      assertThat(slowDecisions()).isEmpty();
+      host.client("order").start("name", "x".repeat(501));
+      host.client("order").start("name", "x".repeat(502));
+
+      assertThat(slowDecisions())
+          .containsExactly(
+              "Deciding took 501 ms in the flow order at ask; other sessions wait meanwhile."
+                  + " Move what blocks into act(…) or validateAsync(…)");
+    }
+  }
+
+  private List<String> slowDecisions() {
+    return List.copyOf(lines.list).stream()
+        .map(ILoggingEvent::getFormattedMessage)
+        .filter(line -> line.startsWith("Deciding took"))
+        .toList();
   }
 
   private static final ToolExecutionRequest CALL =
