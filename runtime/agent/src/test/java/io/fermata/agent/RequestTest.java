@@ -477,6 +477,17 @@ class RequestTest {
   }
 
   @Test
+  void aSummaryThatTheOutputLimitCutOffIsMadeAgain() {
+    Scripted summarizer = new Scripted().cutOff(AiMessage.from("They counted to")).say("Counted.");
+    Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));
+    Conversation talk = counted(desk, 6);
+
+    assertThat(summarizer.requests()).hasSize(2);
+    assertThat(talk.state().history().summary()).isEqualTo("Counted.");
+    talk.requireSame(desk);
+  }
+
+  @Test
   void aSummaryThatCameBackEmptyIsNotAskedForAgainOnceTheBudgetIsSpent() {
     Scripted summarizer = new Scripted().always(request -> AiMessage.from(" "));
     Agent desk = compacting(Compaction.by(summarizer.model(), 6, 2));

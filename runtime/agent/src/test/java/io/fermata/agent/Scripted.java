@@ -28,6 +28,7 @@ public final class Scripted implements ChatModel {
   private final Deque<Function<ChatRequest, AiMessage>> script = new ArrayDeque<>();
   private final List<ChatRequest> requests = new ArrayList<>();
   private @Nullable Function<ChatRequest, AiMessage> always;
+  private FinishReason finish = FinishReason.STOP;
   private int calls;
 
   /** One that says these things, one after the other. */
@@ -73,6 +74,15 @@ public final class Scripted implements ChatModel {
         });
   }
 
+  /** Reaches its output limit here. */
+  public Scripted cutOff(AiMessage reply) {
+    return then(
+        request -> {
+          finish = FinishReason.LENGTH;
+          return reply;
+        });
+  }
+
   public Scripted fail(RuntimeException thrown) {
     return then(
         request -> {
@@ -111,10 +121,11 @@ public final class Scripted implements ChatModel {
     if (next == null) {
       throw new IllegalStateException("The script is over, and is asked " + received(request));
     }
+    finish = FinishReason.STOP;
     return ChatResponse.builder()
         .aiMessage(next.apply(request))
         .tokenUsage(new TokenUsage(10, 5))
-        .finishReason(FinishReason.STOP)
+        .finishReason(finish)
         .build();
   }
 

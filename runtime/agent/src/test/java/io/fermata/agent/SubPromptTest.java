@@ -190,6 +190,18 @@ class SubPromptTest {
   private record Question(String subject, int depth) {}
 
   @Test
+  void aModelThatReachesItsOutputLimitBeforeItSaysAnythingMakesTheCallFail() {
+    child.cutOff(AiMessage.from(""));
+    Conversation talk = desk(expert().asTool());
+
+    talk.say("Hi");
+
+    assertThat(result(talk).failed()).isTrue();
+    assertThat(result(talk).content()).contains("its output limit");
+    assertThat(talk.lines()).endsWith("assistant: Told.");
+  }
+
+  @Test
   void anArgumentCanBecomeTheMessageAndAllOfThemDoOtherwise() {
     Scripted asking =
         new Scripted().call("expert", Map.of("subject", "tea", "depth", 2)).say("Told.");

@@ -6,6 +6,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelError;
 import io.fermata.agent.model.Usage;
 import io.fermata.agent.state.CallState;
 import io.fermata.agent.state.ScheduledEffect;
@@ -24,6 +25,14 @@ import org.jspecify.annotations.Nullable;
 final class EffectResults {
   /** How scheduled work ends that may have been done and is not repeated. */
   static final String UNKNOWN = "interrupted; the outcome is unknown";
+
+  private static final ToolResult CUT_OFF =
+      ToolResult.error(
+          "cut_off",
+          "The call was cut off at the output limit of the model; it was not made. Make it shorter, or several of it.");
+
+  private static final String SAID_NOTHING =
+      "The model reached its output limit before it said anything; raise the limit in its client, or let it think less";
 
   private final Agents agents;
   private final TurnLoop loop;
@@ -105,11 +114,26 @@ final class EffectResults {
     for (ThreadEvent.Change change : replied.before()) {
       (change instanceof ThreadEvent.Queued ? calls : others).add(change);
     }
+    ThreadEvent.StepEnded ended =
+        new ThreadEvent.StepEnded(frame.path(), replied.message(), replied.calls(), replied.log());
     loop.absorb(others);
-    loop.emit(
-        new ThreadEvent.StepEnded(frame.path(), replied.message(), replied.calls(), replied.log()));
+    loop.emit(ended);
     loop.absorb(calls);
     loop.absorb(replied.after());
+    StepFrame calling = loop.state().frames().get(frame.path());
+    if (replied.log().cutOff() && calling != null) {
+      cutOff(calling, ended);
+    }
+  }
+
+  /** The last call is not whole, and a model that said nothing would reach its limit again. */
+  private void cutOff(StepFrame frame, ThreadEvent.StepEnded step) {
+    CallState last = frame.call(step.key(step.calls().size() - 1));
+    if (last != null) {
+      loop.calls().returned(frame, last, CUT_OFF);
+    } else if (step.saysNothing() && frame.calls().isEmpty()) {
+      unanswered(frame, ModelError.EMPTY.wireName(), SAID_NOTHING, List.of());
+    }
   }
 
   private void blocked(StepFrame frame, ThreadInput.Blocked blocked) {

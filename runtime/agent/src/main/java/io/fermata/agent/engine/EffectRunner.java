@@ -39,6 +39,7 @@ import io.fermata.agent.state.ThreadFold;
 import io.fermata.agent.state.ThreadInput;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Failures;
+import io.fermata.flow.json.Json;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -254,6 +255,9 @@ final class EffectRunner {
                 outside.now() * 1000,
                 frame.depth(),
                 frame.parentId());
+    if (ModelReply.cutOff(reply.finish())) {
+      said = said.withMetadata(Json.object().put("finish", reply.finish()));
+    }
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
     int before = recorder.count();
     Message message = nothing ? said : recorder.beforeCreate(flow, said);
@@ -436,7 +440,8 @@ final class EffectRunner {
         SummaryRequest.of(compaction, ModelRequest.summary(state.history()), old, this::label);
     ModelReply reply = compaction.model().call(request.chat(), ModelListener.NONE);
     String summary = reply.message().text();
-    return ThreadFold.blank(summary)
+    // What a summary that was cut off had not reached would be lost.
+    return ThreadFold.blank(summary) || ModelReply.cutOff(reply.finish())
         ? new ThreadInput.Summed(null, null, reply.model(), reply.usage())
         : new ThreadInput.Summed(
             Bounds.shortened(summary), request.upTo(), reply.model(), reply.usage());

@@ -15,7 +15,14 @@ import java.util.List;
  */
 public record ModelReply(
     AiMessage message, String model, String finish, Usage usage, List<ModelAttempt> attempts) {
+  private static final String CUT_OFF = "length";
+
   public ModelReply {
     attempts = List.copyOf(attempts);
+  }
+
+  /** Whether a finish means that the output limit of the model cut off the reply. */
+  public static boolean cutOff(String finish) {
+    return finish.equals(CUT_OFF);
   }
 }

@@ -162,11 +162,12 @@ final class ThreadAccount {
           .formatted(e.side(), e.prompt(), e.step(), e.attempt());
     } else if (event instanceof ThreadEvent.StepEnded e) {
       String calls = calls(e.calls());
-      return "the model %s replied %s%s"
+      return "the model %s replied %s%s%s"
           .formatted(
               e.log().model(),
               quoted(e.message().content()),
-              calls.isEmpty() ? "" : " and calls " + calls);
+              calls.isEmpty() ? "" : " and calls " + calls,
+              e.log().cutOff() ? ", cut off at its output limit" : "");
     } else if (event instanceof ThreadEvent.StepFailed e) {
       return "no model replied, %s: %s".formatted(e.code(), e.reason());
     } else if (event instanceof ThreadEvent.TurnBegan e) {

@@ -10,6 +10,7 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.message.ToolResult;
 import io.fermata.agent.model.ModelAttempt;
+import io.fermata.agent.model.ModelReply;
 import io.fermata.agent.model.Reasoning;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.json.KindNames;
@@ -225,7 +226,12 @@ public sealed interface ThreadEvent {
       long began,
       long ended,
       @Nullable RequestDigest asked,
-      @Nullable Reasoning reasoning) {}
+      @Nullable Reasoning reasoning) {
+    /** Whether the output limit of the model cut off its reply. */
+    public boolean cutOff() {
+      return ModelReply.cutOff(finish);
+    }
+  }
 
   /**
    * No model replied.

@@ -49,6 +49,8 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What becomes of a call that a model asks for. */
 class CallsTest {
@@ -180,6 +182,37 @@ class CallsTest {
 
   private static ToolExecutionRequest request(String id, String name, String arguments) {
     return ToolExecutionRequest.builder().id(id).name(name).arguments(arguments).build();
+  }
+
+  /** Some providers close the arguments that were cut off, so that they look whole. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "{}", "{\"text\":\"B-"})
+  void aCallThatTheOutputLimitCutOffIsNotMadeAndTheOnesBeforeItAre(String arguments) {
+    List<String> made = new ArrayList<>();
+    Tool tool =
+        Tool.of(
+            "note",
+            "Notes.",
+            (flow, args) -> {
+              made.add(flow.idempotencyKey());
+              return "noted";
+            });
+    model
+        .cutOff(
+            AiMessage.from(
+                model.wants("note", Map.of()),
+                ToolExecutionRequest.builder().name("note").arguments(arguments).build()))
+        .say("There.");
+    Agent desk = Agent.aiHuman("desk", Prompt.of("support", model.model()).tools(tool));
+    Conversation talk = Conversation.with(desk).say("Hi");
+
+    assertThat(made).hasSize(1);
+    assertThat(model.lastRequest())
+        .endsWith(
+            "result of note: noted",
+            "result of note: Failed to execute tool: The call was cut off at the output limit of the model; it was not made. Make it shorter, or several of it.");
+    assertThat(talk.lines()).endsWith("assistant: There.");
+    talk.requireSame(desk);
   }
 
   @Test

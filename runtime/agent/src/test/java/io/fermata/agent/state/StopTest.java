@@ -534,6 +534,37 @@ class StopTest {
     assertThat(error(talk.last()).get("message").textValue()).contains("replied with nothing");
   }
 
+  /** It would think as long again. */
+  @Test
+  void aModelThatReachesItsOutputLimitBeforeItSaysAnythingFailsTheStepAtOnce() {
+    Scripted model = new Scripted().cutOff(AiMessage.from(""));
+    Agent desk = Agent.of("desk", Participant.prompt(prompt(model)), Participant.person());
+    Conversation talk = Conversation.with(desk);
+
+    talk.say("Hi");
+
+    assertThat(talk.code()).isEqualTo(StopCode.STEP_ERROR);
+    assertThat(model.requests()).hasSize(1);
+    assertThat(error(talk.last()).get("code").textValue()).isEqualTo("empty");
+    assertThat(error(talk.last()).get("message").textValue()).contains("its output limit");
+    assertThat(talk.state().usage().outputTokens()).as("is paid for").isEqualTo(5);
+    talk.requireSame(desk);
+  }
+
+  @Test
+  void aReplyThatTheOutputLimitCutOffSaysSo() {
+    Scripted model = new Scripted().cutOff(AiMessage.from("The three reasons are")).say("Three.");
+    Agent desk = Agent.of("desk", Participant.prompt(prompt(model)), Participant.person());
+    Conversation talk = Conversation.with(desk);
+
+    talk.say("Why?");
+
+    assertThat(talk.lines()).endsWith("assistant: The three reasons are");
+    assertThat(talk.last().metadata()).hasToString("{\"finish\":\"length\"}");
+    assertThat(talk.say("Go on").last().metadata()).isNull();
+    talk.requireSame(desk);
+  }
+
   @Test
   void aModelThatDoesNotAnswerLeavesAFailedMessageWithAnErrorThatClientsCanRead() {
     Scripted model =
