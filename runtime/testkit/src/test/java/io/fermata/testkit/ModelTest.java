@@ -17,6 +17,7 @@ import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
 import dev.langchain4j.model.openai.OpenAiChatModel;
 import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
 import dev.langchain4j.model.openai.OpenAiTokenUsage;
+import dev.langchain4j.model.output.FinishReason;
 import dev.langchain4j.model.output.TokenUsage;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelAttempt;
@@ -366,6 +367,47 @@ class ModelTest {
     assertThat(codes(reply.attempts())).containsExactly("gpt1 invalid_request");
     assertThat(reply.attempts().get(0).message()).isEqualTo("Too many tokens");
     assertThat(reply.model()).isEqualTo("long");
+  }
+
+  /** A model of whose reply a filter of its provider lets through the beginning. */
+  private static Model filtered(Way way) {
+    ChatResponse filtered =
+        ChatResponse.builder()
+            .aiMessage(AiMessage.from("How to"))
+            .finishReason(FinishReason.CONTENT_FILTER)
+            .build();
+    ChatModel whole =
+        new ChatModel() {
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            return filtered;
+          }
+        };
+    StreamingChatModel streamed =
+        new StreamingChatModel() {
+          @Override
+          public void doChat(ChatRequest request, StreamingChatResponseHandler handler) {
+            handler.onCompleteResponse(filtered);
+          }
+        };
+    return way == Way.WHOLE ? Model.of("gpt", whole) : Model.of("gpt", streamed);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aReplyThatAFilterWithheldIsLeftForTheFallbackAtOnce(Way way) throws InterruptedException {
+    other.say("I may say it");
+    RecordingListener listener = new RecordingListener();
+    Model model = filtered(way);
+
+    ModelReply reply = model.fallback(way.model("claude", other)).call(request(), listener);
+    ModelException refused =
+        catchThrowableOfType(ModelException.class, () -> model.call(request()));
+
+    assertThat(codes(reply.attempts())).containsExactly("gpt1 refused");
+    assertThat(String.join("", listener.received)).isEqualTo("!gpt1 refusedI may say it");
+    assertThat(reply.model()).isEqualTo("claude");
+    assertThat(refused.code()).isEqualTo(ModelError.REFUSED);
   }
 
   /** The JDK may drop what it has read but not handed out when a connection breaks. */

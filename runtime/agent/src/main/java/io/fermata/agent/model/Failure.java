@@ -61,6 +61,11 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
     return new Failure(code, message, false, Duration.ZERO);
   }
 
+  /** The provider withheld the reply. */
+  static Failure refused(String message) {
+    return new Failure(ModelError.REFUSED, message, false, Duration.ZERO);
+  }
+
   /** The reply is invalid. */
   static Failure broken(ModelError code, String message) {
     return new Failure(code, message, true, Duration.ZERO);

@@ -394,6 +394,8 @@ public final class Model {
   private static ChatResponse given(@Nullable ChatResponse response) throws Unanswered {
     if (response == null) {
       throw new Unanswered(Failure.broken(ModelError.EMPTY, "The client returned nothing"));
+    } else if (response.finishReason() == FinishReason.CONTENT_FILTER) {
+      throw new Unanswered(Failure.refused("A content filter withheld the reply"));
     }
     return response;
   }

@@ -12,7 +12,7 @@ public enum ModelError {
   STALLED,
   /** The provider rejected the credentials. */
   UNAUTHORIZED,
-  /** A content filter blocked the request. */
+  /** A content filter blocked the request or the reply, or the model refused to reply. */
   REFUSED,
   /** The provider could not be reached, disconnected or failed. */
   UNAVAILABLE,

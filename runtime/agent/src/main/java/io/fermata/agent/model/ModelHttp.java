@@ -29,7 +29,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The HTTP client for langchain4j's clients: {@code
  * OpenAiStreamingChatModel.builder().httpClientBuilder(ModelHttp.builder())}. In addition to their
- * own, it reports the delay that a provider requests, and can end a stream that has not started.
+ * own, it reports the delay that a provider requests, and the failures and refusals within replies,
+ * and can end a stream that has not started.
  */
 public final class ModelHttp implements HttpClientBuilder {
   private @Nullable Duration connectTimeout;
@@ -117,6 +118,10 @@ public final class ModelHttp implements HttpClientBuilder {
         if (refused(response)) {
           throw refusal(response, response.body());
         }
+        RuntimeException failure = ReplyPart.of(text(response.body())).failure();
+        if (failure != null) {
+          throw failure;
+        }
         return accepted(response).body(response.body()).build();
       } catch (IOException e) {
         throw new UncheckedIOException(e);
@@ -134,7 +139,7 @@ public final class ModelHttp implements HttpClientBuilder {
       StreamedReply.opened(() -> end(answer));
       CompletableFuture<Void> unused =
           answer
-              .thenAccept(response -> read(response, parser, listener))
+              .thenAccept(response -> read(response, parser, new ReplyParts(listener)))
               .exceptionally(
                   thrown -> {
                     listener.onError(
@@ -201,9 +206,11 @@ public final class ModelHttp implements HttpClientBuilder {
 
     private static ProviderException refusal(HttpResponse<?> response, byte[] body) {
       return new ProviderException(
-          response.statusCode(),
-          new String(body, StandardCharsets.UTF_8),
-          retryAfter(response.headers(), Instant.now()));
+          response.statusCode(), text(body), retryAfter(response.headers(), Instant.now()));
+    }
+
+    private static String text(byte[] body) {
+      return new String(body, StandardCharsets.UTF_8);
     }
 
     private static SuccessfulHttpResponse.Builder accepted(HttpResponse<?> response) {
