@@ -85,12 +85,17 @@ class ModelTest {
   }
 
   private static StreamingChatModel streamed(OpenAiStub stub) {
+    return streamed(stub, Duration.ofMinutes(1));
+  }
+
+  private static StreamingChatModel streamed(OpenAiStub stub, Duration timeout) {
     return OpenAiStreamingChatModel.builder()
         .httpClientBuilder(ModelHttp.builder())
         .baseUrl(stub.baseUrl())
         .apiKey("sk-test-0123456789")
         .modelName("test")
         .returnThinking(true)
+        .timeout(timeout)
         .build();
   }
 
@@ -514,6 +519,21 @@ class ModelTest {
 
     assertThat(reply.attempts()).isEmpty();
     assertThat(Duration.ofNanos(System.nanoTime() - begin)).isGreaterThan(silence);
+  }
+
+  @Test
+  void theTimeoutOfAClientBoundsHowLongAStreamTakesToStartAndNoMore() throws InterruptedException {
+    stub.turn(Turn.say("slow but steady").inPiecesOf(1).every(BLINK)).turn(Turn.stall());
+    Model model = Model.of("gpt", streamed(stub, Duration.ofSeconds(1)));
+
+    ModelReply slow = model.call(request());
+    ModelException silent = catchThrowableOfType(ModelException.class, () -> model.call(request()));
+
+    assertThat(slow.message().text()).isEqualTo("slow but steady");
+    assertThat(slow.attempts()).isEmpty();
+    assertThat(codes(silent.attempts())).containsExactly("gpt1 timeout");
+    assertThat(silent).hasMessageContaining("did not start within PT1S");
+    eventually(() -> stub.busy() == 0);
   }
 
   @Test

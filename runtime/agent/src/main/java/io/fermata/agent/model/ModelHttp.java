@@ -16,6 +16,7 @@ import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -24,6 +25,8 @@ import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeParseException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -114,7 +117,11 @@ public final class ModelHttp implements HttpClientBuilder {
     @Override
     public SuccessfulHttpResponse execute(HttpRequest request) {
       try {
-        HttpResponse<byte[]> response = http.send(sent(request), BodyHandlers.ofByteArray());
+        java.net.http.HttpRequest.Builder sent = sent(request);
+        if (readTimeout != null) {
+          sent.timeout(readTimeout);
+        }
+        HttpResponse<byte[]> response = http.send(sent.build(), BodyHandlers.ofByteArray());
         if (refused(response)) {
           throw refusal(response, response.body());
         }
@@ -135,17 +142,33 @@ public final class ModelHttp implements HttpClientBuilder {
     public void execute(
         HttpRequest request, ServerSentEventParser parser, ServerSentEventListener listener) {
       CompletableFuture<HttpResponse<InputStream>> answer =
-          http.sendAsync(sent(request), BodyHandlers.ofInputStream());
+          http.sendAsync(sent(request).build(), BodyHandlers.ofInputStream());
       StreamedReply.opened(() -> end(answer));
       CompletableFuture<Void> unused =
-          answer
+          begun(answer)
               .thenAccept(response -> read(response, parser, new ReplyParts(listener)))
               .exceptionally(
                   thrown -> {
-                    listener.onError(
-                        thrown instanceof CompletionException e ? e.getCause() : thrown);
+                    listener.onError(failure(thrown));
+                    end(answer);
                     return null;
                   });
+    }
+
+    /** From JDK 26 on, the timeout of a request includes its body, which a stream must not. */
+    private CompletableFuture<HttpResponse<InputStream>> begun(
+        CompletableFuture<HttpResponse<InputStream>> answer) {
+      return readTimeout == null
+          ? answer
+          : answer.copy().orTimeout(readTimeout.toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    private Throwable failure(Throwable thrown) {
+      Throwable cause = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+      if (cause instanceof TimeoutException) {
+        return new HttpTimeoutException("The stream did not start within " + readTimeout);
+      }
+      return cause == null ? thrown : cause;
     }
 
     private static void end(CompletableFuture<HttpResponse<InputStream>> answer) {
@@ -178,7 +201,7 @@ public final class ModelHttp implements HttpClientBuilder {
       }
     }
 
-    private java.net.http.HttpRequest sent(HttpRequest request) {
+    private static java.net.http.HttpRequest.Builder sent(HttpRequest request) {
       if (!request.formDataFields().isEmpty() || !request.formDataFiles().isEmpty()) {
         throw new UnsupportedFeatureException(
             "ModelHttp does not support forms; use" + " another client for them");
@@ -194,10 +217,7 @@ public final class ModelHttp implements HttpClientBuilder {
           .forEach(
               (name, values) ->
                   values.forEach(value -> sent.header(name, headerValue(name, value))));
-      if (readTimeout != null) {
-        sent.timeout(readTimeout);
-      }
-      return sent.build();
+      return sent;
     }
 
     private static boolean refused(HttpResponse<?> response) {

@@ -34,7 +34,7 @@ final class ReplyParts implements ServerSentEventListener {
     if (passes(event)) {
       client.onEvent(event, context);
     } else {
-      parsing.cancel();
+      context.parsingHandle().cancel();
     }
   }
 
