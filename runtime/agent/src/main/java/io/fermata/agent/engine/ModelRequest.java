@@ -34,7 +34,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
@@ -51,8 +50,8 @@ final class ModelRequest {
   /** How many of the latest messages include their pictures. */
   private static final int PICTURES = 10;
 
-  /** What Anthropic, Bedrock, Gemini and OpenAI all take; any other picture fails a request. */
-  private static final Set<String> SHOWN = Set.of("image/png", "image/jpeg", "image/webp");
+  /** How many bytes of a picture say of which type it is. */
+  private static final int HEADER = 12;
 
   private static final Pattern WIRE_ID = Pattern.compile("[a-zA-Z0-9_-]{1,40}");
 
@@ -193,10 +192,12 @@ final class ModelRequest {
         continue;
       }
       text.append(text.isEmpty() ? "" : "\n").append("Attachment: ").append(path);
-      String type = mediaType(file);
-      if (pictures && file.size() > 0 && SHOWN.contains(type)) {
-        String data = Base64.getEncoder().encodeToString(recorder.bytes(file));
-        contents.add(ImageContent.from(data, type));
+      if (pictures && file.size() > 0 && file.mimeType().regionMatches(true, 0, "image/", 0, 6)) {
+        byte[] data = recorder.bytes(file);
+        String type = type(data);
+        if (type != null) {
+          contents.add(ImageContent.from(Base64.getEncoder().encodeToString(data), type));
+        }
       }
     }
     if (!text.toString().isBlank()) {
@@ -205,13 +206,18 @@ final class ModelRequest {
     return contents;
   }
 
-  /** The type of a file without parameters, in the name that providers know. */
-  private static String mediaType(ThreadStorage.StoredFile file) {
-    String type = file.mimeType();
-    int parameters = type.indexOf(';');
-    String alone = parameters < 0 ? type : type.substring(0, parameters);
-    String known = alone.strip().toLowerCase(Locale.ROOT);
-    return known.equals("image/jpg") ? "image/jpeg" : known;
+  /**
+   * The type of a picture that Anthropic, Bedrock, Gemini and OpenAI all take, by its bytes, as
+   * they refuse a request with another; null for any other file.
+   */
+  private static @Nullable String type(byte[] data) {
+    String header = new String(data, 0, Math.min(HEADER, data.length), StandardCharsets.ISO_8859_1);
+    if (header.startsWith("\u0089PNG\r\n\u001a\n")) {
+      return "image/png";
+    } else if (header.startsWith("\u00ff\u00d8\u00ff")) {
+      return "image/jpeg";
+    }
+    return header.startsWith("RIFF") && header.startsWith("WEBP", 8) ? "image/webp" : null;
   }
 
   // --- what goes with it -----------------------------------------------------------------------

@@ -32,7 +32,7 @@ class AskedAgainTest {
 
   private static final Tool LOOK_UP = tool("look_up", "Finds an order");
   private static final Tool REFUND = tool("refund", "Pays back");
-  private static final byte[] PNG = {(byte) 0x89, 'P', 'N', 'G'};
+  private static final byte[] PNG = {(byte) 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
   private static Tool tool(String name, String description) {
     return Tool.of(name, description, Order.class, (flow, args) -> "Order " + args.number());
