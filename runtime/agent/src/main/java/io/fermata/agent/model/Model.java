@@ -123,8 +123,8 @@ public final class Model {
 
   /**
    * Reads what a provider reports of its cache: some count cached tokens within the input, some
-   * beside it. Without it, or where it returns null, nothing counts but the input and the output
-   * that every provider reports.
+   * beside it. Without it, or where it returns null, nothing counts but the input, the output and
+   * the total that every provider reports.
    */
   public Model tokens(Function<TokenUsage, @Nullable TokenCounts> reader) {
     Objects.requireNonNull(reader, "reader");

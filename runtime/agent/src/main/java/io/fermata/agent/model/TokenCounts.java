@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param input all that the model read, including what came from a cache
  * @param cached how many of them came from a cache
+ * @param output all that the model wrote, including what it thought
  */
 public record TokenCounts(long input, long cached, long output) {
   public TokenCounts {
@@ -25,8 +26,7 @@ public record TokenCounts(long input, long cached, long output) {
 
   /** Of a provider whose input tokens include cached ones, as OpenAI's do. */
   public static TokenCounts within(TokenUsage reported, @Nullable Integer cached) {
-    return new TokenCounts(
-        count(reported.inputTokenCount()), count(cached), count(reported.outputTokenCount()));
+    return new TokenCounts(count(reported.inputTokenCount()), count(cached), output(reported));
   }
 
   /**
@@ -41,7 +41,14 @@ public record TokenCounts(long input, long cached, long output) {
     return new TokenCounts(
         count(reported.inputTokenCount()) + count(read) + count(written),
         count(read),
-        count(reported.outputTokenCount()));
+        output(reported));
+  }
+
+  /** Some, as Gemini, count what a model thought in the total alone, and charge it as output. */
+  private static long output(TokenUsage reported) {
+    return Math.max(
+        count(reported.outputTokenCount()),
+        count(reported.totalTokenCount()) - count(reported.inputTokenCount()));
   }
 
   private static long count(@Nullable Integer tokens) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.UserMessage;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
 import dev.langchain4j.model.chat.response.ChatResponse;
@@ -35,7 +36,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What lets a thread rest, and what it is then. */
 class StopTest {
@@ -636,6 +640,19 @@ class StopTest {
         return ChatResponse.builder().aiMessage(AiMessage.from("ok")).tokenUsage(usage).build();
       }
     };
+  }
+
+  @ParameterizedTest
+  @CsvSource({"10, 5, 75", "10, , 75", "10, 65, 75", "10, 65, "})
+  void whatAProviderCountsInItsTotalAloneReachesTheBudgetAsOutput(
+      int input, @Nullable Integer output, @Nullable Integer total) throws InterruptedException {
+    TokenUsage reported = new TokenUsage(input, output, total);
+    Model model = Model.of("thinking", reporting(reported)).price("0", "1000000", "0");
+    ChatRequest hi = ChatRequest.builder().messages(UserMessage.from("Hi")).build();
+
+    assertThat(model.call(hi).usage())
+        .isEqualTo(new Usage(10, 0, 65, new BigDecimal("65")))
+        .isEqualTo(model.tokens(usage -> TokenCounts.beside(usage, 0, 0)).call(hi).usage());
   }
 
   @Test
