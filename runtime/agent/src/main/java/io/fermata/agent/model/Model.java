@@ -1,6 +1,7 @@
 package io.fermata.agent.model;
 
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.model.ModelProvider;
 import dev.langchain4j.model.chat.ChatModel;
 import dev.langchain4j.model.chat.StreamingChatModel;
 import dev.langchain4j.model.chat.request.ChatRequest;
@@ -284,10 +285,11 @@ public final class Model {
         Reasoning.sentTo(name, request).toBuilder()
             .parameters(terms.parameters.overrideWith(request.parameters()))
             .build();
+    ChatRequest taken = provider() == ModelProvider.MISTRAL_AI ? CallIds.ofMistral(given) : given;
     ChatRequest mine =
         terms.contextTokens.isEmpty()
-            ? RequestEnds.of(given)
-            : RequestFit.of(given, terms.contextTokens.getAsInt());
+            ? RequestEnds.of(taken)
+            : RequestFit.of(taken, terms.contextTokens.getAsInt());
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {
@@ -311,6 +313,10 @@ public final class Model {
       }
     }
     return null;
+  }
+
+  private @Nullable ModelProvider provider() {
+    return chat != null ? chat.provider() : streaming != null ? streaming.provider() : null;
   }
 
   private Duration wait(int number, Failure failure) {

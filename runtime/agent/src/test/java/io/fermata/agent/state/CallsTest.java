@@ -8,6 +8,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.langchain4j.agent.tool.ToolExecutionRequest;
 import dev.langchain4j.data.message.AiMessage;
+import dev.langchain4j.data.message.ChatMessage;
+import dev.langchain4j.data.message.ToolExecutionResultMessage;
+import dev.langchain4j.model.ModelProvider;
+import dev.langchain4j.model.chat.ChatModel;
+import dev.langchain4j.model.chat.request.ChatRequest;
+import dev.langchain4j.model.chat.response.ChatResponse;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Agents;
 import io.fermata.agent.CalledFlow;
@@ -30,6 +36,7 @@ import io.fermata.agent.message.Bounds;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.model.Model;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.json.Json;
@@ -259,6 +266,47 @@ class CallsTest {
     assertThat(shown)
         .extracting(ToolExecutionRequest::id)
         .allMatch(id -> id.matches("[a-zA-Z0-9_-]{1,40}"));
+  }
+
+  @Test
+  void idsOfCallsOfOtherProvidersAreWhatMistralTakesWhereItIsAsked() {
+    List<ChatMessage> asked = new ArrayList<>();
+    ChatModel mistral =
+        new ChatModel() {
+          @Override
+          public ModelProvider provider() {
+            return ModelProvider.MISTRAL_AI;
+          }
+
+          @Override
+          public ChatResponse doChat(ChatRequest request) {
+            asked.addAll(request.messages());
+            return ChatResponse.builder().aiMessage(AiMessage.from("Done.")).build();
+          }
+        };
+    model.then(
+        request -> AiMessage.from(wants("toolu_01A09q90qw90lq917835lq9"), wants("k7Xb2Lm0Q")));
+    model.fail(new IllegalStateException("down"));
+    Model either = model.model().fallback(Model.of("mistral", mistral));
+
+    Conversation.with(Agent.aiHuman("desk", Prompt.of("support", either).tools(tool("one"))))
+        .say("Go");
+
+    assertThat(((AiMessage) asked.get(1)).toolExecutionRequests())
+        .extracting(ToolExecutionRequest::id)
+        .allMatch(id -> id.matches("[a-zA-Z0-9]{9}"))
+        .endsWith("k7Xb2Lm0Q")
+        .containsExactlyElementsOf(
+            asked.subList(2, 4).stream()
+                .map(result -> ((ToolExecutionResultMessage) result).id())
+                .toList());
+    assertThat(((AiMessage) model.requests().get(1).messages().get(1)).toolExecutionRequests())
+        .extracting(ToolExecutionRequest::id)
+        .startsWith("toolu_01A09q90qw90lq917835lq9");
+  }
+
+  private static ToolExecutionRequest wants(String id) {
+    return ToolExecutionRequest.builder().id(id).name("one").arguments("{}").build();
   }
 
   @Test
