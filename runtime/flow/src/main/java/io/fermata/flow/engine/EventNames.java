@@ -14,17 +14,19 @@ public final class EventNames {
   /** Everything is called what it was. */
   public static final EventNames SAME = new EventNames(List.of());
 
-  private final List<Renaming> steps;
+  private final List<Step> steps;
 
-  private EventNames(List<Renaming> steps) {
+  private record Step(Renaming names, int to) {}
+
+  private EventNames(List<Step> steps) {
     this.steps = steps;
   }
 
-  /** These names, and then those of a further migration. */
-  public EventNames then(Renaming further) {
+  /** These names, and then those of a further migration, to the given version. */
+  public EventNames then(Renaming further, int to) {
     return further.nodes().isEmpty() && further.fields().isEmpty()
         ? this
-        : new EventNames(RunState.plus(steps, further));
+        : new EventNames(RunState.plus(steps, new Step(further, to)));
   }
 
   /** Whether nothing has another name. */
@@ -42,8 +44,8 @@ public final class EventNames {
 
   private Event of(Event event) {
     Event named = event;
-    for (Renaming step : steps) {
-      named = step.of(named);
+    for (Step step : steps) {
+      named = step.names.of(named, step.to);
     }
     return named;
   }

@@ -96,7 +96,7 @@ final class Migrations {
       for (Map.Entry<Integer, Migration> each : path.from().tailMap(version).entrySet()) {
         Migration migration = each.getValue();
         Integer next = path.from().higherKey(each.getKey());
-        names = names.then(path.names(migration, next));
+        names = names.then(path.names(migration, next), next == null ? flow.version() : next);
       }
     }
     return names;

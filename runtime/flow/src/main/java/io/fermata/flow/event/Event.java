@@ -502,7 +502,12 @@ public sealed interface Event extends Fact {
    *
    * @param recorded the results of effects that the fork may take from that run
    */
-  record ForkedFrom(ForkOrigin origin, List<RecordedResult> recorded, long at) implements Event {}
+  record ForkedFrom(ForkOrigin origin, List<RecordedResult> recorded, long at) implements Event {
+    ForkedFrom named(Renaming names, int to) {
+      return new ForkedFrom(
+          origin, recorded.stream().map(one -> one.named(names, to)).toList(), at);
+    }
+  }
 
   /** The compensation of an action begins. */
   record Undoing(Place place, long at) implements Event {}

@@ -87,11 +87,10 @@ public record RecordedResult(
   }
 
   /** The same by the names of another version, if it does not have them yet. */
-  private RecordedResult migrated(Event.Migrated to) {
-    if (version >= to.to()) {
+  RecordedResult named(Renaming names, int to) {
+    if (version >= to) {
       return this;
     }
-    Renaming names = Renaming.by(to);
     Map<String, JsonNode> named = new LinkedHashMap<>();
     read.forEach(
         (path, value) -> {
@@ -101,7 +100,7 @@ public record RecordedResult(
         });
     return new RecordedResult(
         tick,
-        to.to(),
+        to,
         names.place(place),
         field == null ? null : names.field(field),
         named,
@@ -235,10 +234,12 @@ public record RecordedResult(
     }
 
     /** The same by the names of another version. */
-    Known migrated(Event.Migrated to) {
+    Known migrated(Event.Migrated migrated) {
+      Renaming names = Renaming.by(migrated);
+      int to = migrated.to();
       return new Known(
-          recorded.stream().map(one -> one.migrated(to)).toList(),
-          past.stream().map(one -> one.migrated(to)).toList());
+          recorded.stream().map(one -> one.named(names, to)).toList(),
+          past.stream().map(one -> one.named(names, to)).toList());
     }
 
     /** Goes back: what the branches had since then may be taken again, before all others. */

@@ -212,7 +212,16 @@ public record Renaming(Map<String, String> nodes, Map<String, String> fields) {
 
   // --- events ---------------------------------------------------------------------------------
 
-  /** The event as a later version of its flow would call what it names. */
+  /**
+   * The event as a later version of its flow would call what it names.
+   *
+   * @param to the number of that version
+   */
+  public Event of(Event event, int to) {
+    return event instanceof Event.ForkedFrom forked ? forked.named(this, to) : of(event);
+  }
+
+  /** The same of an event that holds no results that may have these names already. */
   public Event of(Event event) {
     JsonNode tree = new InEvent(event.place()).of(Json.MAPPER.<JsonNode>valueToTree(event));
     return Json.value(tree, Event.class);

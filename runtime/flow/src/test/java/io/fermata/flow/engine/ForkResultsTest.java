@@ -18,6 +18,7 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkOptions;
+import io.fermata.flow.replay.Replay;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
 import java.util.ArrayList;
@@ -167,6 +168,22 @@ class ForkResultsTest {
     assertThat(diverged(fork)).isFalse();
     assertThat(fork.state.status()).isEqualTo(RunState.Status.COMPLETED);
     ForkedRunTest.decidedAgain(next, fork);
+  }
+
+  @Test
+  void aForkIsComparedUnderTheNamesThatALaterVersionHasForTheResultsOfItsSource() {
+    Flow<Order> first = orders(Order.class, 1, "order", "item");
+    Driver source = new Driver(first);
+    source.start();
+    source.proceed("item", "soup");
+    ForkOptions options = ForkOptions.sandbox().answer("item", "soup");
+    Driver fork = fork(first, source, asks(source, "item", 1), options);
+    assertThat(fork.state.status()).isEqualTo(RunState.Status.COMPLETED);
+
+    Flow<Renamed> next = orders(Renamed.class, 2, "buy", "thing");
+    Replay replay = Replay.of(next, ForkedRunTest.journal(fork));
+
+    assertThat(replay.requireSame().decided()).isEqualTo(fork.entries.size());
   }
 
   record Named(String name) {}
