@@ -459,6 +459,9 @@ public final class Flow<S extends Record> {
     StringBuilder shape = new StringBuilder();
     shape.append(Json.text(withoutDescriptions(schema.updates()))).append('\n');
     shape.append(Json.text(withoutDescriptions(schema.whole()))).append('\n');
+    if (!schema.secrets().isEmpty()) {
+      shape.append("secret ").append(new TreeSet<>(schema.secrets())).append('\n');
+    }
     nodes.forEach(
         (id, node) -> {
           shape.append(node.getClass().getSimpleName()).append(' ').append(id);

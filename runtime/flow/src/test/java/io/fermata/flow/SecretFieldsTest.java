@@ -177,6 +177,13 @@ class SecretFieldsTest {
   }
 
   @Test
+  void whetherAFieldIsSecretIsPartOfTheGraphAlsoOfOneThatIsComputed() {
+    String before = home(run -> {}).compile().fingerprint();
+
+    assertThat(home(run -> {}).secret("log").compile().fingerprint()).isNotEqualTo(before);
+  }
+
+  @Test
   void aSecretFieldThatDoesNotExistIsADefect() {
     assertThatThrownBy(() -> home(run -> {}).secret("crad").compile())
         .isInstanceOf(InvalidFlowException.class)
