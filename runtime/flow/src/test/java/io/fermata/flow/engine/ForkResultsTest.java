@@ -236,6 +236,27 @@ class ForkResultsTest {
     ForkedRunTest.decidedAgain(next, fork);
   }
 
+  @Test
+  void aForkOfItsOwnVersionIsComparedThoughItsStateHasMoreThanItsRecord() {
+    Flow<Trip> flow =
+        Flow.of("trips", Trip.class)
+            .description("Plans trips.")
+            .act("load", run -> run.set("guest", Map.of("name", "Ann", "age", 3)))
+            .ask("ask", q -> q.question("item", "What?"))
+            .edge(START, "load")
+            .edge("load", "ask")
+            .edge("ask", END)
+            .compile();
+    Driver source = new Driver(flow);
+    source.start();
+    Driver fork = fork(flow, source, asks(source, "item", 1), ForkOptions.live());
+
+    Replay replay = Replay.of(flow, ForkedRunTest.journal(fork));
+
+    assertThat(replay.uncompared()).isNull();
+    assertThat(replay.requireSame().decided()).isEqualTo(fork.entries.size());
+  }
+
   record Vehicle(String plate) {}
 
   record FlatTrip(String item, @Computed String name, @Computed Vehicle guest) {}
