@@ -1008,6 +1008,98 @@ class MigrationTest {
         .doesNotContain("many");
   }
 
+  record Person(String name, String age) {}
+
+  record Grown(String name, String years) {}
+
+  record Counted(String name, Integer age) {}
+
+  record People(List<String> names, @Computed List<Person> people) {}
+
+  record GrownPeople(List<String> names, @Computed List<Grown> people) {}
+
+  record CountedPeople(List<String> names, @Computed List<Counted> people) {}
+
+  /** Asks each of several for an age, and then waits. */
+  private static <P extends Record, I extends Record> FlowBuilder<P> people(
+      Class<P> state, int version, Class<I> item, String age) {
+    Flow<I> person =
+        Flows.chain(
+                Flow.of("person", item)
+                    .description("Asks for an age.")
+                    .ask("ask_name", q -> q.question("name", "Name?"))
+                    .ask("ask_age", q -> q.question(age, "Age?")),
+                "ask_name",
+                "ask_age")
+            .result(done -> done)
+            .compile();
+    return Flows.chain(
+        Flow.of("order", state)
+            .description("Asks for ages.")
+            .version(version)
+            .ask("ask_names", q -> q.question("names", "Who?"))
+            .<I, String>forEach(
+                "each", person, o -> o.items(MigrationTest::names).atMost(3).into("people"))
+            .waitFor("hold", "go"),
+        "ask_names",
+        "each",
+        "hold");
+  }
+
+  private static List<String> names(Record people) {
+    List<String> names = new ArrayList<>();
+    Json.tree(people).path("names").forEach(name -> names.add(name.asText()));
+    return names;
+  }
+
+  private static Driver twoPeople() {
+    return started(
+        people(People.class, 1, Person.class, "age").compile(), "names", List.of("Ann", "Bob"));
+  }
+
+  private static void renamedInList(Migration m) {
+    m.field("each.*.age", "each.*.years");
+  }
+
+  @Test
+  void aPartOfAnElementThatTheNewVersionDoesNotHaveIsNamed() {
+    Driver before = twoPeople();
+    before.proceed("each.0.name", "Ann", "each.0.age", "9", "each.1.name", "Bob");
+    before.proceed("each.1.age", "8");
+    assertThat(before.state.data().at("/people/1/age").asText()).isEqualTo("8");
+    FlowBuilder<GrownPeople> next = people(GrownPeople.class, 2, Grown.class, "years");
+    FlowBuilder<GrownPeople> rewriting = people(GrownPeople.class, 2, Grown.class, "years");
+
+    assertThat(refused(before, next.migrate(1, MigrationTest::renamedInList).compile()))
+        .contains("its state has people.*.age, which version 2 does not have");
+    Driver run = new Driver(rewriting.migrate(1, m -> m.state(MigrationTest::grown)).compile());
+    assertThat(run.takeOver(before)).isInstanceOf(Outcome.Waiting.class);
+    assertThat(run.state.data().at("/people/1/years").asText()).isEqualTo("8");
+  }
+
+  private static void grown(Migrating run) {
+    List<Person> people = run.state(People.class).people();
+    if (people != null) {
+      run.set("people", people.stream().map(p -> new Grown(p.name(), p.age())).toList());
+    }
+  }
+
+  @Test
+  void anItemThatHasEndedWithWhatTheNewVersionCannotKeepIsRefused() {
+    Driver before = twoPeople();
+    before.proceed("each.0.name", "Ann", "each.0.age", "many");
+    Flow<GrownPeople> renamed =
+        people(GrownPeople.class, 2, Grown.class, "years")
+            .migrate(1, MigrationTest::renamedInList)
+            .compile();
+    Flow<CountedPeople> retyped =
+        people(CountedPeople.class, 2, Counted.class, "age").migrate(1, m -> {}).compile();
+
+    assertThat(refused(before, renamed))
+        .contains("items of each have ended with people.*.age, which version 2 does not have");
+    assertThat(refused(before, retyped)).contains("cannot be read").doesNotContain("many");
+  }
+
   @Test
   void aMigrationThatThrowsLeavesTheRunAsItWas() {
     Flow<New> flow = second(MigrationTest::renamed);

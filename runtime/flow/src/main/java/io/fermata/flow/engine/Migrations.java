@@ -1,6 +1,7 @@
 package io.fermata.flow.engine;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Flow;
 import io.fermata.flow.Graph;
@@ -22,10 +23,10 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.route.Route;
+import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -309,6 +310,7 @@ final class Migrations {
     Step<?> step = graph.step(place);
     Phase busy = phase.busy();
     if (busy instanceof Phase.Forked forked) {
+      results(step, forked);
       boolean same =
           forked.list()
               ? step.node() instanceof Node.Each
@@ -372,17 +374,33 @@ final class Migrations {
   }
 
   private void state(ObjectNode data) {
-    Set<String> unknown = new LinkedHashSet<>(flow.schema().unknown(data));
+    fits(flow.schema(), data, "its state has", "; rename or delete it in the migration");
+  }
+
+  /** What items have ended with goes to a field as it is: no migration renames or changes it. */
+  private void results(Step<?> step, Phase.Forked forked) {
+    if (forked.list() && step.node() instanceof Node.Each<?, ?> each && each.into() != null) {
+      ArrayNode results = Json.MAPPER.createArrayNode();
+      for (Phase.End end : forked.ended().values()) {
+        JsonNode result = end.result();
+        if (result != null) {
+          results.add(result);
+        }
+      }
+      ObjectNode kept = Paths.set(Json.object(), each.into(), results);
+      fits(step.scope().schema(), kept, "items of " + each.id() + " have ended with", "");
+    }
+  }
+
+  private void fits(StateSchema<?> schema, ObjectNode data, String has, String advice) {
+    Set<String> unknown = schema.unknown(data);
     if (!unknown.isEmpty()) {
-      String has =
-          "its state has %s, which version %s does not; rename or delete it in the migration";
-      throw new Unfit(
-          has.formatted("fields", flow.version()),
-          has.formatted(String.join(", ", unknown), flow.version()),
-          null);
+      String lacks = ", which version " + flow.version() + " does not have" + advice;
+      String reason = has + " " + String.join(", ", unknown) + lacks;
+      throw new Unfit(has + " fields" + lacks, reason, null);
     }
     try {
-      flow.schema().requireReadable(data, Json.object());
+      schema.requireReadable(data, Json.object());
     } catch (IllegalArgumentException e) {
       throw unreadable(e);
     }

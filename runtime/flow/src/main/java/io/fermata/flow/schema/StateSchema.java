@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -114,6 +115,21 @@ public final class StateSchema<S extends Record> {
     private void requireOneReadable(JsonNode data, JsonNode readable) {
       if (data instanceof ObjectNode state) {
         schema.requireReadable(state, readable);
+      }
+    }
+
+    private void unread(JsonNode data, String prefix, Set<String> unread) {
+      if (each) {
+        data.properties()
+            .forEach(item -> unreadOne(item.getValue(), prefix + item.getKey() + ".", unread));
+      } else {
+        unreadOne(data, prefix, unread);
+      }
+    }
+
+    private void unreadOne(JsonNode data, String prefix, Set<String> unread) {
+      if (data instanceof ObjectNode state) {
+        schema.unread(state, prefix, unread);
       }
     }
 
@@ -260,14 +276,24 @@ public final class StateSchema<S extends Record> {
                     DeclaredParts.below(mount.getKey(), path).anyMatch(mount.getValue()::declares));
   }
 
-  /** The paths in a state that are none of its own. */
-  public List<String> unknown(ObjectNode data) {
-    List<String> unknown = new ArrayList<>();
+  /** The paths in a state that are none of its own; {@code *} for the elements of a list. */
+  public Set<String> unknown(ObjectNode data) {
+    Set<String> unknown = new LinkedHashSet<>();
     unknown("", data, unknown);
+    unread(data, "", unknown);
     return unknown;
   }
 
-  private void unknown(String prefix, ObjectNode data, List<String> unknown) {
+  /** The fields say nothing of what the elements of lists and maps may have. */
+  private void unread(ObjectNode data, String prefix, Set<String> unread) {
+    ObjectNode own = Json.object();
+    own.setAll(data);
+    own.remove(mounts.keySet());
+    UnreadProperties.of(type, own).forEach(path -> unread.add(prefix + path));
+    mounts.forEach((node, inner) -> inner.unread(data.path(node), prefix + node + ".", unread));
+  }
+
+  private void unknown(String prefix, ObjectNode data, Set<String> unknown) {
     data.properties()
         .forEach(
             entry -> {

@@ -33,6 +33,8 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -547,5 +549,28 @@ class StateSchemaTest {
             "State Rota cannot be described as JSON Schema: the JSON of a BitSet is not known");
     assertThat(new StateSchema<>(Computes.class).defects()).isEmpty();
     assertThat(new StateSchema<>(Computes.class).whole().at("/properties/work")).hasToString("{}");
+  }
+
+  record Leg(String to, Optional<Leg> next) {}
+
+  record Legs(@Computed List<Leg> legs, @Computed Map<String, Leg> byName, @Computed Leg first) {}
+
+  @Test
+  void whatIsUnknownIsFoundInListsMapsAndOptionalsToo() {
+    ObjectNode leg = Json.object().put("to", "Rome").put("from", "Ulm");
+    leg.putObject("next").put("to", "Bari").put("via", "Bonn");
+    ObjectNode state = Json.object().put("more", 1);
+    state.putArray("legs").add(leg).add(leg);
+    state.putObject("byName").set("ann", leg);
+
+    assertThat(new StateSchema<>(Legs.class).unknown(state))
+        .containsExactlyInAnyOrder(
+            "more", "legs.*.from", "legs.*.next.via", "byName.ann.from", "byName.ann.next.via");
+
+    ObjectNode items = Json.object();
+    items.putObject("each").set("7", Json.object().set("legs", state.path("legs")));
+    StateSchema.Inner each = new StateSchema.Inner(new StateSchema<>(Legs.class), true);
+    assertThat(new StateSchema<>(Legs.class, Map.of("each", each), Set.of()).unknown(items))
+        .containsExactlyInAnyOrder("each.7.legs.*.from", "each.7.legs.*.next.via");
   }
 }
