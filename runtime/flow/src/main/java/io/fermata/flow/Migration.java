@@ -43,7 +43,10 @@ public final class Migration {
     return put(nodes, old, now);
   }
 
-  /** A node is gone. A run that is there continues by entering another one. */
+  /**
+   * A node is gone. A run that is there continues by entering another one, and so does one that is
+   * in the sub-flow that it mounted, unless it is there in branches or for an item of a list.
+   */
   public Migration removed(String old, String target) {
     return put(removed, old, target);
   }

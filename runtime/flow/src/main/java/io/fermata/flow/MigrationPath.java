@@ -83,12 +83,23 @@ public final class MigrationPath {
     return node.substring(0, Math.max(0, node.lastIndexOf('/')));
   }
 
+  /** The node that a migration says is gone, the given one or one around it, and where it leads. */
+  public static Map.@Nullable Entry<String, String> removedAround(
+      Migration migration, String node) {
+    for (String at = node; ; at = flowOf(at)) {
+      String target = migration.removed().get(at);
+      if (target != null || at.isEmpty()) {
+        return target == null ? null : Map.entry(at, target);
+      }
+    }
+  }
+
   /** What later migrations make of a node that one of them leads to. */
   public String inTheEnd(int from, String node) {
     String at = node;
     for (Migration later : byVersion.tailMap(from, false).values()) {
-      String removed = later.removed().get(at);
-      at = removed == null ? new Renaming(later.nodes(), Map.of()).node(at) : removed;
+      Map.Entry<String, String> removed = removedAround(later, at);
+      at = removed == null ? new Renaming(later.nodes(), Map.of()).node(at) : removed.getValue();
     }
     return at;
   }
@@ -119,10 +130,16 @@ public final class MigrationPath {
   /** The state of a sub-flow moves with the node that mounts it. */
   private void mounted(String old, String now, @Nullable Integer next, Map<String, String> fields) {
     String last = next == null ? now : inTheEnd(next - 1, now);
-    if (flow.graph().has(last) && flow.graph().step(last).node() instanceof Node.Nested) {
+    // With the node that mounts its flow it is gone.
+    boolean there = depth(last) == depth(now) && flow.graph().has(last);
+    if (there && flow.graph().step(last).node() instanceof Node.Nested) {
       FieldScope<?> around = flow.graph().step(last).scope();
       fields.putIfAbsent(home(old, around), home(now, around));
     }
+  }
+
+  private static long depth(String node) {
+    return node.chars().filter(c -> c == '/').count();
   }
 
   /** Where the state of a mounted flow lives, with {@code *} for the items of lists around it. */

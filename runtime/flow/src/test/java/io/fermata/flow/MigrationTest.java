@@ -980,6 +980,120 @@ class MigrationTest {
     assertThat(undone).containsExactly("7 run-1/book#1");
   }
 
+  record Details(String age, String size) {}
+
+  record Named(String name, String mail) {}
+
+  record Aged(String name, String age, String mail) {}
+
+  /** Asks for the age and the size, in branches if it forks. */
+  private static Flow<Details> details(String ask, boolean forks) {
+    FlowBuilder<Details> details =
+        Flow.of("details", Details.class)
+            .description("Asks for details.")
+            .act("begin", run -> {})
+            .ask(ask, q -> q.question("age", "Age?"))
+            .ask("ask_size", q -> q.question("size", "Size?"))
+            .edge(START, "begin");
+    return forks
+        ? details
+            .act("then", run -> {})
+            .fork("begin", f -> f.branch(ask).branch("ask_size").join("then"))
+            .edge(ask, "then")
+            .edge("ask_size", "then")
+            .edge("then", END)
+            .compile()
+        : details.edge("begin", ask).edge(ask, "ask_size").edge("ask_size", END).compile();
+  }
+
+  private static Flow<Named> detailed(FlowBuilder<Named> flow, Flow<Details> details) {
+    return Flows.chain(
+            flow.ask("ask_name", q -> q.question("name", "Name?"))
+                .subflow("details", details, o -> {})
+                .ask("ask_mail", q -> q.question("mail", "Mail?")),
+            "ask_name",
+            "details",
+            "ask_mail")
+        .compile();
+  }
+
+  private static FlowBuilder<Named> named(int version) {
+    return Flow.of("order", Named.class).description("Orders.").version(version);
+  }
+
+  /** Without the sub-flow, which version 1 or 2 had; the age that it asked for is kept. */
+  private static Flow<Aged> simplified(int from, Consumer<FlowBuilder<Aged>> further) {
+    FlowBuilder<Aged> flow =
+        Flow.of("order", Aged.class)
+            .description("Orders.")
+            .version(from + 1)
+            .migrate(
+                from,
+                m ->
+                    m.removed("details", "ask_mail")
+                        .field("details.age", "age")
+                        .state(run -> run.delete("details")));
+    further.accept(flow);
+    return Flows.chain(
+            flow.ask("ask_name", q -> q.question("name", "Name?"))
+                .ask("ask_mail", q -> q.question("mail", "Your mail?").question("age", "Age?")),
+            "ask_name",
+            "ask_mail")
+        .result(state -> state)
+        .compile();
+  }
+
+  @Test
+  void aRunInASubflowThatIsGoneContinuesWhereTheAuthorSays() {
+    Driver before = started(detailed(named(1), details("ask_age", false)), "name", "Ann");
+    before.proceed("details.age", "9");
+    assertThat(before.state.places()).containsKey(Place.parse("details/ask_size#1"));
+    Driver run = new Driver(simplified(1, flow -> {}));
+
+    assertThat(asked(run.takeOver(before))).containsExactly("Your mail?");
+    assertThat(run.state.places().keySet()).containsExactly(Place.parse("ask_mail#1"));
+    assertThat(asked(run.reset("name", "Bob"))).containsExactly("Your mail?");
+    assertThat(asked(run.reset("age", "8"))).containsExactly("Your mail?");
+    assertThat(run.proceed("mail", "m"))
+        .isEqualTo(new Outcome.Complete(Json.tree(new Aged("Bob", "8", "m"))));
+    sameAgain(run);
+  }
+
+  @Test
+  void aMigrationStaysThatNamesANodeOfASubflowThatIsGoneLater() {
+    Driver before = started(detailed(named(1), details("ask_years", false)), "name", "Ann");
+    Driver run =
+        new Driver(
+            simplified(
+                2, flow -> flow.migrate(1, m -> m.node("details/ask_years", "details/ask_age"))));
+
+    assertThat(asked(run.takeOver(before))).containsExactly("Your mail?", "Age?");
+    assertThat(run.state.version()).isEqualTo(3);
+    sameAgain(run);
+  }
+
+  @Test
+  void aRunInBranchesOfASubflowThatIsGoneIsRefused() {
+    Driver before = started(detailed(named(1), details("ask_age", true)), "name", "Ann");
+    Driver items = started(visits(1, false), "people", List.of("Ann", "Bob"));
+    Flow<Guests> alone =
+        Flows.chain(
+                Flow.of("order", Guests.class)
+                    .description("Asks guests.")
+                    .version(2)
+                    .migrate(1, m -> m.removed("each", "ask_more").state(run -> run.delete("each")))
+                    .ask("ask_people", q -> q.question("people", "Who?"))
+                    .ask("ask_more", q -> q.question("people", "Who else?")),
+                "ask_people",
+                "ask_more")
+            .compile();
+
+    assertThat(refused(before, simplified(1, flow -> {})))
+        .contains("it is at details/")
+        .contains("unless a fork or a list lies between");
+    assertThat(refused(items, alone)).contains("it is at each/ask_country");
+  }
+
   // --- what is refused ------------------------------------------------------------------------
 
   @Test

@@ -156,7 +156,7 @@ final class Migrations {
   private Event.Carried carried(
       RunState state, Place place, Migration migration, Renaming names, @Nullable Integer next) {
     PlaceState at = state.at(place);
-    String goOn = migration.removed().get(place.node());
+    String goOn = goOn(migration, place, at.phase());
     Place to = names.place(place);
     if (goOn != null) {
       int visits = state.branch(place.branch()).visits(goOn);
@@ -176,6 +176,25 @@ final class Migrations {
         false,
         waiting.deadline() == null ? null : at.deadline(),
         waiting.every() == null ? null : bounded(at.reminder(), waiting.reminders()));
+  }
+
+  /**
+   * Where a run continues whose node is gone, or the one that mounts its flow: in the branch that
+   * it is in, which must be that of the node that is gone.
+   */
+  private static @Nullable String goOn(Migration migration, Place place, Phase phase) {
+    Map.Entry<String, String> removed = MigrationPath.removedAround(migration, place.node());
+    if (removed == null) {
+      return null;
+    }
+    String gone = removed.getKey();
+    boolean apart = Place.around(place.branch()).stream().anyMatch(in -> within(gone, in.fork()));
+    boolean inner = !gone.equals(place.node());
+    return apart || (inner && phase.busy() instanceof Phase.Forked) ? null : removed.getValue();
+  }
+
+  private static boolean within(String mount, Place place) {
+    return place.node().equals(mount) || place.node().startsWith(mount + "/");
   }
 
   private static PlaceState.@Nullable Reminder bounded(
@@ -303,8 +322,13 @@ final class Migrations {
     Graph graph = flow.graph();
     if (!graph.has(place.node())) {
       String what = "%s, which is no node of version %s".formatted(place.node(), flow.version());
+      String mounted =
+          ", also of the node that mounts its flow, unless a fork or a list lies between";
       throw new Unfit(
-          "it is at " + what + "; say in the migration what became of that: node(…) or removed(…)");
+          "it is at "
+              + what
+              + "; say in the migration what became of that: node(…) or removed(…)"
+              + (place.node().contains("/") ? mounted : ""));
     }
     branch(place);
     Step<?> step = graph.step(place);
