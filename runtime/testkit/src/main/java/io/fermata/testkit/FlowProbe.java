@@ -242,11 +242,18 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   // --- time and crashes ------------------------------------------------------------------------
 
-  /** Lets time pass: waits end, hanging attempts time out, idle runs expire. */
+  /**
+   * Lets time pass: waits end, hanging attempts time out, idle runs expire. A run that was not
+   * carried over is left as it was, unless it can be by now.
+   */
   public FlowProbe<S> passTime(Duration time) {
     history.add("» " + time + " pass");
     by = BY_TIMER;
     Instant end = now.plus(time);
+    if (left()) {
+      now = end;
+      resume();
+    }
     for (Instant due = due(); due != null && !due.isAfter(end); due = due()) {
       elapse();
       resultsIn(OutcomeJson.body(settle(Waits.NOBODY)));
@@ -301,14 +308,19 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
   }
 
+  /** Whether the run is on a version that is not there, so that nothing but a call can move it. */
+  private boolean left() {
+    return state.running() && versions.of(state).isEmpty();
+  }
+
   /** Migrates the run if it is on another version; why it cannot continue if that fails. */
   private Outcome.@Nullable Failure takenOver(Input input) {
-    if (!state.running() || versions.of(state).isPresent() || input instanceof Input.Start) {
+    if (!left() || input instanceof Input.Start) {
       return null;
     }
     Outcome.Failure stranded = versions.changed(state).open(program.open(state));
     if (versions.takingOver(state).isPresent()) {
-      Program.Acceptance<RunState, Event> taken = threw(program.migrate(state, now.toEpochMilli()));
+      Program.Acceptance<RunState, Event> taken = threw(migrated(input));
       if (taken instanceof Program.Accepted<RunState, Event> accepted) {
         happen(accepted.events());
         write();
@@ -318,6 +330,14 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     }
     // Only the version that ran the effects can compensate them.
     return input instanceof Input.Cancel && !state.mayOweUndoing() ? null : stranded;
+  }
+
+  /** A run whose time is over need not continue to be ended. */
+  private Program.Acceptance<RunState, Event> migrated(Input input) {
+    long at = now.toEpochMilli();
+    return input instanceof Input.Recovered || input instanceof Input.Cancel
+        ? program.takeOver(state, at)
+        : program.migrate(state, at);
   }
 
   /**
@@ -618,6 +638,9 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   /** When the run continues by itself; null if it does not. */
   private @Nullable Instant due() {
+    if (left()) {
+      return null;
+    }
     Optional<Instant> timer = timer().map(FlowProbe::due);
     Hanging ending = firstHanging();
     if (ending == null) {
@@ -641,7 +664,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
   }
 
   private boolean working() {
-    return program.next(state) instanceof Program.Perform<StepEffect>;
+    return !left() && program.next(state) instanceof Program.Perform<StepEffect>;
   }
 
   private static Outcome stillWorking() {

@@ -17,6 +17,7 @@ import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Input;
+import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.replay.ForkOptions;
@@ -464,6 +465,59 @@ class FlowProbeTest {
         .signal("paid", null)
         .fails(ErrorCode.VERSION_CHANGED)
         .saying("version 1");
+  }
+
+  private static FlowBuilder<New> idle(int version, Duration expiry) {
+    return Flow.of("contact", New.class)
+        .description("Asks.")
+        .version(version)
+        .expireAfter(expiry)
+        .ask("ask", q -> q.question("email", "E-mail?"))
+        .edge(Flow.START, "ask")
+        .edge("ask", Flow.END);
+  }
+
+  @Test
+  void leavesARunAsItWasThatIsNotCarriedOverHoweverLongItWaits() {
+    FlowProbe<New> before =
+        FlowProbe.of(idle(1, Duration.ofDays(9)).compile()).manualTime().start("to test");
+    int known = before.journal().size();
+    List<FlowProbe<New>> left =
+        List.of(
+            before.upgrade(idle(2, Duration.ofDays(1)).compile()),
+            before.upgrade(
+                idle(2, Duration.ofDays(1))
+                    .migrate(
+                        1,
+                        m ->
+                            m.state(
+                                run -> {
+                                  throw new IllegalStateException("no");
+                                }))
+                    .compile()));
+    left.get(0).fails(ErrorCode.VERSION_CHANGED);
+    left.get(1).fails(ErrorCode.MIGRATION_FAILED);
+
+    for (FlowProbe<New> probe : left) {
+      probe.passTime(Duration.ofHours(2)).passTime(Duration.ofDays(3));
+      assertThat(probe.journal()).hasSize(known);
+      assertThat(probe.runState().version()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void aRunThatHasExpiredInTheVersionThatTakesItOverEndsThere() {
+    FlowProbe<New> upgraded =
+        FlowProbe.of(idle(1, Duration.ofDays(9)).compile())
+            .manualTime()
+            .start("to test")
+            .passTime(Duration.ofMinutes(10))
+            .upgrade(idle(2, Duration.ofMinutes(5)).migrate(1, m -> {}).compile())
+            .fails(ErrorCode.RUN_EXPIRED)
+            .replayed();
+
+    assertThat(upgraded.runState().version()).isEqualTo(2);
+    assertThat(upgraded.runState().status()).isEqualTo(RunState.Status.EXPIRED);
   }
 
   @Test
