@@ -346,6 +346,60 @@ public class AskingTest {
     assertThat(result(talk.proceed("c", "z")).path("b").asText()).isEqualTo("y");
   }
 
+  @Test
+  void aFieldThatNobodyAsksForIsRefusedOnceTheRuleOfTheStartHasDoneWithoutIt() {
+    Driver talk =
+        new Driver(
+            ask(talk(), "a")
+                .decide(START, d -> d.when(Condition.gt("number", 6)).to(END).otherwise("ask_a"))
+                .edge("ask_a", END)
+                .compile());
+    talk.start();
+
+    assertThat(code(talk.proceed("number", 7))).isEqualTo("already_answered");
+  }
+
+  @Test
+  void aFieldThatNobodyAsksForIsTakenWhileALoopMayReadItAgain() {
+    Driver talk =
+        new Driver(
+            ask(talk(), "a")
+                .act("draft", run -> run.set("computed", "for " + run.state().number()))
+                .edge(START, "draft")
+                .edge("draft", "ask_a")
+                .decide("ask_a", d -> d.when(Condition.eq("a", "good")).to(END).otherwise("draft"))
+                .compile());
+    talk.start();
+
+    assertThat(asked(talk.proceed("number", 7, "a", "bad"))).containsExactly("a");
+    assertThat(talk.state.data().path("computed").asText()).isEqualTo("for 7");
+  }
+
+  @Test
+  void aFieldThatNobodyAsksForIsRefusedWhileWhatACorrectionUndoesCannotBeUndone() {
+    Driver talk =
+        new Driver(
+            ask(ask(talk(), "a"), "c")
+                .act("look", run -> run.set("computed", "found"))
+                .act("charge", run -> {})
+                .compensate(
+                    "charge",
+                    run -> {
+                      throw new IllegalStateException("The bank is closed.");
+                    })
+                .edge(START, "look")
+                .edge("look", "ask_a")
+                .edge("ask_a", "charge")
+                .edge("charge", "ask_c")
+                .edge("ask_c", END)
+                .compile());
+    talk.start();
+    talk.proceed("a", "x");
+    assertThat(code(talk.reset("a", "y"))).isEqualTo("compensation_failed");
+
+    assertThat(code(talk.proceed("number", 7))).isEqualTo("already_answered");
+  }
+
   // --- nested fields --------------------------------------------------------------------------
 
   @Test

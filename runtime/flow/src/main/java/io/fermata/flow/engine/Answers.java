@@ -23,6 +23,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * Distinguishes an answer to an open question from an earlier one: a repeated delivery must not
@@ -45,14 +46,17 @@ final class Answers {
 
   /** Whether the run may still reach a step that asks for a field; an item is asked for its own. */
   private boolean ahead(Step<?> asker, String field) {
+    return from(asker)
+        .anyMatch(
+            place -> Graph.concernsAny(asker, new Place(place.branch(), asker.path(), 1), field));
+  }
+
+  /** The places from which a step is still reached. */
+  private Stream<Place> from(Step<?> step) {
     return state.places().entrySet().stream()
         .filter(entry -> !entry.getKey().undoes())
-        .anyMatch(
-            entry -> {
-              Place there = new Place(entry.getKey().branch(), asker.path(), 1);
-              return reached(entry.getKey(), entry.getValue()).contains(asker.path())
-                  && Graph.concernsAny(asker, there, field);
-            });
+        .filter(entry -> reached(entry.getKey(), entry.getValue()).contains(step.path()))
+        .map(Map.Entry::getKey);
   }
 
   private Set<String> reached(Place place, PlaceState at) {
@@ -297,17 +301,16 @@ final class Answers {
             .anyMatch(branch -> graph.steps().stream().anyMatch(s -> missed(branch, s, field)));
   }
 
-  /** Of a sub-flow that begins again, the next run may still read the value. */
+  /** What is entered again may still read the value then. */
   private boolean missed(String branch, Step<?> step, String field) {
     StateMemory memory = state.memory(branch);
     String start = step.scope().node(Flow.START);
     Long left = memory.left().get(step.path());
     return left != null
-        && left > memory.left().getOrDefault(start, 0L)
+        && left >= memory.left().getOrDefault(start, 0L)
         && Graph.mayRead(step, new Place(branch, step.path(), 1), field)
         && !Paths.filled(Paths.get(memory.data(), field))
-        && state.places().entrySet().stream()
-            .noneMatch(e -> reached(e.getKey(), e.getValue()).contains(start));
+        && from(step).findAny().isEmpty();
   }
 
   /** Whether it is the latest value of a field; a branch may still have an earlier one. */
