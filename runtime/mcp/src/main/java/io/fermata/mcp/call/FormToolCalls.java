@@ -59,19 +59,26 @@ public final class FormToolCalls {
   /** The submitted form, or null and the reason why there is none. */
   private record Filled(@Nullable JsonNode in, String why) {}
 
-  /** A call of a client, which may take several calls of the host. */
-  private record ClientCall(ToolCall first, McpRequest request, Consumer<ToolProgress> listener) {
+  /**
+   * A call of a client, which may take several calls of the host.
+   *
+   * @param forms whether the tool asks its questions in forms
+   */
+  private record ClientCall(
+      ToolCall first, McpRequest request, boolean forms, Consumer<ToolProgress> listener) {
     ToolCall call(ObjectNode arguments, ObjectNode meta) {
       return first.with(arguments, meta);
     }
 
+    /** What a handler asks is bound otherwise, so that neither opens a state of the other. */
     String bound() {
-      return RequestStates.call("tools/call", first.tool(), request.arguments());
+      return RequestStates.call("tools/call with forms", first.tool(), request.arguments());
     }
 
     /** Whether to show forms: a client that asks for the status gets the status. */
     boolean wantsForms() {
-      return request.capabilities().path("elicitation").isObject()
+      return forms
+          && request.capabilities().path("elicitation").isObject()
           && !"status".equals(request.arguments().path("action").textValue());
     }
   }
@@ -88,11 +95,7 @@ public final class FormToolCalls {
    */
   CompletionStage<RpcResult> call(
       ToolCall first, McpRequest request, Function<ToolReply, FormPause> pause) {
-    ClientCall calling = new ClientCall(first, request, request.progressListener());
-    String state = request.revision().modern() ? request.requestState() : null;
-    if (state != null) {
-      return resumed(calling, state);
-    }
+    ClientCall calling = new ClientCall(first, request, true, request.progressListener());
     return host.call(first, calling.listener())
         .thenCompose(reply -> afterReply(calling, reply, pause.apply(reply), 0));
   }
@@ -174,9 +177,14 @@ public final class FormToolCalls {
                     : new Filled(null, UNANSWERED));
   }
 
-  /** Continues with the state and the form that a modern client sends. */
-  private CompletionStage<RpcResult> resumed(ClientCall calling, String state) {
-    McpRequest request = calling.request();
+  /**
+   * Continues with the state and the form that a modern client sends.
+   *
+   * @param forms whether the tool still asks its questions in forms
+   */
+  CompletionStage<RpcResult> resume(
+      String state, ToolCall first, McpRequest request, boolean forms) {
+    ClientCall calling = new ClientCall(first, request, forms, request.progressListener());
     RequestStates.Opened opened = states.open(state, request.principal(), calling.bound());
     FormPause pause = FormPause.of(opened.content());
     JsonNode filled = request.inputResponses().path(pause.key());

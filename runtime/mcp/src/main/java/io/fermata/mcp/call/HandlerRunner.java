@@ -81,9 +81,6 @@ public final class HandlerRunner {
       boolean atOnce,
       Work work) {
     Round round = new Round(request, method, name, arguments, atOnce, work, 0);
-    if (!request.revision().modern()) {
-      return run(round, RoundInputs.none());
-    }
     ObjectNode fresh = request.inputResponses();
     String state = request.requestState();
     return state == null ? run(round, RoundInputs.of(fresh)) : resumed(round, state, fresh);

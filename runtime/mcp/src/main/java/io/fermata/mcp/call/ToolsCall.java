@@ -149,20 +149,22 @@ public final class ToolsCall implements RpcMethod {
                 request.arguments(),
                 request.meta(),
                 request.session())
-            .takingTask(TaskMethods.declared(request));
+            .takingTask(TaskMethods.declared(request))
+            // The agent that a conversation was handed over to needs its scopes, as over HTTP.
+            .reaching(agent -> scopes.allow(agent, request.caller()));
+    String state = request.requestState();
+    if (state != null && flow.kind() != ToolContract.Kind.JOB) {
+      // Without its state, the call would begin a second run, or send its message again.
+      return kinds.forms().resume(state, call, request, flow.kind() != ToolContract.Kind.FLOW);
+    }
     return switch (flow.kind()) {
       case FLOW ->
           host.call(call, request.progressListener())
               .thenApply(reply -> kinds.tasks().result(call, reply, request));
       case JOB -> kinds.jobs().call(call, request);
       case FLOW_WITH_FORMS -> kinds.forms().call(call, request, reply -> RunPause.of(call, reply));
-      case AGENT -> agent(call, request);
+      case AGENT -> approving(call, request);
     };
-  }
-
-  /** The agent that a conversation was handed over to needs its scopes, as over HTTP. */
-  private CompletionStage<RpcResult> agent(ToolCall call, McpRequest request) {
-    return approving(call.reaching(agent -> scopes.allow(agent, request.caller())), request);
   }
 
   /**

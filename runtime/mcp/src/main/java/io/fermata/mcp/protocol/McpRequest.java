@@ -133,12 +133,12 @@ public record McpRequest(
   }
 
   /**
-   * The state that the client holds for the server; null if none.
+   * The state that the client holds for the server; null if none, as before 2026-07-28.
    *
    * @throws RpcException if it is not a string
    */
   public @Nullable String requestState() {
-    JsonNode state = params.get("requestState");
+    JsonNode state = revision.modern() ? params.get("requestState") : null;
     if (state == null || state.isTextual()) {
       return state == null ? null : state.textValue();
     }
@@ -146,12 +146,12 @@ public record McpRequest(
   }
 
   /**
-   * The replies of the client, by the keys of the questions.
+   * The replies of the client, by the keys of the questions; none before 2026-07-28.
    *
    * @throws RpcException if they are not an object
    */
   public ObjectNode inputResponses() {
-    JsonNode responses = params.get("inputResponses");
+    JsonNode responses = revision.modern() ? params.get("inputResponses") : null;
     if (responses == null) {
       return params.objectNode();
     }

@@ -201,6 +201,18 @@ class ApprovalFormsTest {
   }
 
   @Test
+  void aDecisionCountsWhateverTheClientDeclaresByThen() {
+    Wired.Said asked = withForms(REFUND);
+
+    JsonNode decided =
+        content(call(desk.server(), retry(REFUND, asked, accept("{'approved':true}")), "{}"));
+
+    assertThat(decided.path("status").asText()).as(decided.toString()).isEqualTo("rest");
+    assertThat(decided.path("threadId"))
+        .isEqualTo(asked.result().at("/_meta").path("fermata/threadId"));
+  }
+
+  @Test
   void aFormForWhatWasDecidedElsewhereDecidesNothing() {
     Wired.Said asked = withForms(REFUND);
     String thread = "/threads/" + asked.result().at("/_meta").path("fermata/threadId").asText();

@@ -5,7 +5,9 @@ import static io.fermata.flow.Flow.START;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.agent.FlowTool;
 import io.fermata.flow.Flow;
+import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Secret;
@@ -14,6 +16,7 @@ import io.fermata.mcp.McpServer;
 import io.fermata.mcp.Wired;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.HostBuilder;
 import io.fermata.session.admin.DataKeys;
 import jakarta.validation.constraints.Min;
 import java.nio.file.Path;
@@ -22,6 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -47,27 +51,24 @@ class FormToolCallsTest {
   private static final String FORMS = "{\"elicitation\":{\"form\":{}}}";
   private static final String KEYS = DataKeys.generate("k");
 
-  private static final Flow<Order> ORDER =
-      Flow.of("order", Order.class)
-          .description("Asks.")
-          .forms()
-          .ask(
-              "ask_contact",
-              q ->
-                  q.question("name", "What is your name?")
-                      .question(
-                          "email",
-                          "What is your email?",
-                          s -> s.validate(FormToolCallsTest::checked))
-                      .context("Both at once."))
-          .ask("ask_seats", q -> q.question("seats", "How many seats?"))
-          .ask("ask_address", q -> q.question("address", "Where to?"))
-          .edge(START, "ask_contact")
-          .edge("ask_contact", "ask_seats")
-          .edge("ask_seats", "ask_address")
-          .edge("ask_address", END)
-          .result(order -> order)
-          .compile();
+  private static FlowBuilder<Order> order() {
+    return Flow.of("order", Order.class)
+        .description("Asks.")
+        .ask(
+            "ask_contact",
+            q ->
+                q.question("name", "What is your name?")
+                    .question(
+                        "email", "What is your email?", s -> s.validate(FormToolCallsTest::checked))
+                    .context("Both at once."))
+        .ask("ask_seats", q -> q.question("seats", "How many seats?"))
+        .ask("ask_address", q -> q.question("address", "Where to?"))
+        .edge(START, "ask_contact")
+        .edge("ask_contact", "ask_seats")
+        .edge("ask_seats", "ask_address")
+        .edge("ask_address", END)
+        .result(order -> order);
+  }
 
   private static Verdict checked(String email) {
     return email.contains("@")
@@ -146,6 +147,10 @@ class FormToolCallsTest {
 
   @BeforeEach
   void start() {
+    start(host -> host.flow(order().forms().compile()));
+  }
+
+  private void start(UnaryOperator<HostBuilder> release) {
     Flow<Meal> late =
         Flow.of("late", Meal.class)
             .description("Asks.")
@@ -156,11 +161,11 @@ class FormToolCallsTest {
             .edge("ask_dish", END)
             .result(meal -> meal)
             .compile();
+    HostBuilder builder =
+        Fermata.host().store(Store.sqlite(folder.resolve("forms.db"))).keys(DataKeys.parse(KEYS));
     host =
-        Fermata.host()
-            .store(Store.sqlite(folder.resolve("forms.db")))
-            .keys(DataKeys.parse(KEYS))
-            .flow(ORDER)
+        release
+            .apply(builder)
             .flow(PAY)
             .flow(TALK)
             .flow(MENU)
@@ -459,6 +464,33 @@ class FormToolCallsTest {
 
     JsonNode second = ada("order", retry(START_ORDER, first, filled(CONTACT))).result();
     assertThat(form(second).path("message").asText()).isEqualTo("How many seats?");
+  }
+
+  @Test
+  void aFormOfAFlowThatHasNoneAnyMoreIsTakenByItsRunAndTheModelAsksFromThere() {
+    JsonNode first = ada("order", START_ORDER).result();
+    String retry = retry(START_ORDER, first, filled(CONTACT));
+    stop();
+    start(host -> host.flow(order().compile()));
+
+    JsonNode next = content(ada("order", retry));
+
+    assertThat(next.path("question").asText()).isEqualTo("How many seats?");
+    JsonNode run = content(proceed("order", session(first), "{}"));
+    assertThat(run.path("question").asText()).isEqualTo("How many seats?");
+    assertThat(ada("order", retry).message()).contains("used before", session(first));
+  }
+
+  @Test
+  void aFormOfAFlowThatIsAJobNowIsRefused() {
+    JsonNode first = ada("order", START_ORDER).result();
+    stop();
+    start(host -> host.job(FlowTool.of("order", "Orders.", order().compile())));
+
+    Wired.Said refused = ada("order", retry(START_ORDER, first, filled(CONTACT)));
+
+    assertThat(refused.code()).isEqualTo(-32602);
+    assertThat(refused.message()).contains("not issued", "make a new call");
   }
 
   @Test
