@@ -253,6 +253,45 @@ class MigrationTest {
 
   // --- what is known --------------------------------------------------------------------------
 
+  private static Flow<Old> sizing(FlowBuilder<Old> flow, String city) {
+    return flow.ask(
+            "ask",
+            q ->
+                q.question("city", city)
+                    .question("size", "Which size?", o -> o.validate(MigrationTest::sized)))
+        .edge(START, "ask")
+        .edge("ask", END)
+        .compile();
+  }
+
+  private static Verdict sized(String size) {
+    return size.equals("?") ? Verdict.reject("Which?") : Verdict.accept().set("city", "Rome");
+  }
+
+  @Test
+  void anAnswerThatWasRefusedIsNotAskedForIfTheMigrationFillsItsField() {
+    Driver before = started(sizing(old(), "City?"), "size", "?");
+    assertThat(before.state.at(Place.parse("ask#1")).again()).containsKey("size");
+
+    Driver run =
+        moved(
+            before,
+            sizing(old().version(2).migrate(1, m -> m.state(s -> s.set("size", "L"))), "City?"));
+
+    assertThat(run.state.status()).isEqualTo(RunState.Status.COMPLETED);
+  }
+
+  @Test
+  void whatAnotherAnswerSetsIsNotAskedForAlsoInTheWordsOfTheNewVersion() {
+    Driver before = started(sizing(old(), "City?"));
+
+    Driver run = moved(before, sizing(old().version(2).migrate(1, m -> {}), "Which city?"));
+
+    assertThat(run.state.at(Place.parse("ask#1")).again()).containsOnlyKeys("city");
+    run.proceed("size", "L");
+    assertThat(run.state.status()).isEqualTo(RunState.Status.COMPLETED);
+  }
+
   @Test
   void aFieldThatAMigrationFillsIsNotAskedFor() {
     Driver run =

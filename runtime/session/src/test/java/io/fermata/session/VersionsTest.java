@@ -7,15 +7,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
 import io.fermata.flow.Migration;
+import io.fermata.flow.event.Verdict;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
-import io.fermata.session.Rollout.Verdict;
 import io.fermata.session.TestHost.Client;
 import io.fermata.session.admin.Settings;
+import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -148,6 +151,150 @@ class VersionsTest {
       client.start();
       host.restart(changed, second(VersionsTest::renamed));
       assertThat(text(client.proceed(), "/code")).isEqualTo("version_changed");
+    }
+  }
+
+  /** A release that asks for the dish in these words, and for the table as every other one. */
+  private static FlowBuilder<Order> menu(String question) {
+    return Flow.of("order", Order.class)
+        .description("Orders.")
+        .ask(
+            "ask",
+            q ->
+                q.question("dish", question, o -> o.validate(VersionsTest::judged))
+                    .question("table", "Which table?"))
+        .edge(START, "ask")
+        .edge("ask", END)
+        .result(order -> order);
+  }
+
+  private static Verdict judged(String dish) {
+    if (dish.equals("jelly")) {
+      throw new IllegalStateException("Nobody can judge that.");
+    }
+    return dish.equals("stone") ? Verdict.reject("Too hard.") : Verdict.accept();
+  }
+
+  private static TaskRun run(ToolReply reply) {
+    String runId = reply.meta().at("/fermata~1run/runId").asText();
+    return new TaskRun("local", "order", runId);
+  }
+
+  private static Map<String, String> keys(TestHost host, TaskRun run) {
+    return host.fermata().tasks().view(run).toCompletableFuture().join().asked();
+  }
+
+  private static ToolReply answer(
+      TestHost host, TaskRun run, Map<String, String> keys, String field, String value) {
+    return host.fermata()
+        .tasks()
+        .answer(run, Json.object().put(field, value), keys)
+        .toCompletableFuture()
+        .join();
+  }
+
+  @Test
+  void aKeyThatWasAnsweredIsNotUsedAgainInTheNextVersion() {
+    try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
+      TaskRun run = run(host.client().start());
+      Map<String, String> first = keys(host, run);
+      assertThat(text(answer(host, run, first, "dish", "stone"), "/code"))
+          .isEqualTo("answer_rejected");
+      Map<String, String> again = keys(host, run);
+      assertThat(again.get("dish")).isNotEqualTo(first.get("dish"));
+
+      host.restart(menu("Which dish?").version(2).migrate(1, m -> {}).compile());
+      answer(host, run, again, "table", "7");
+
+      assertThat(keys(host, run)).containsOnly(Map.entry("dish", again.get("dish")));
+      ToolReply late = answer(host, run, first, "dish", "soup");
+      assertThat(text(late, "/code")).isEqualTo("stale_call");
+      assertThat(text(answer(host, run, again, "dish", "fish"), "/result/dish")).isEqualTo("fish");
+    }
+  }
+
+  @Test
+  void aKeyWhoseAnswerTheMigrationTakesBackIsNotUsedAgain() {
+    try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
+      Client client = host.client();
+      TaskRun run = run(client.start());
+      Map<String, String> first = keys(host, run);
+      assertThat(text(answer(host, run, first, "dish", "jelly"), "/code"))
+          .isEqualTo("validator_failed");
+
+      host.restart(
+          menu("Which dish?")
+              .version(2)
+              .migrate(1, m -> m.state(state -> state.delete("dish")))
+              .compile());
+      client.proceed();
+
+      assertThat(keys(host, run).get("dish")).isNotNull().isNotEqualTo(first.get("dish"));
+    }
+  }
+
+  @Test
+  void anAnswerIsForTheQuestionAsItWasAskedAndNotForOtherWordsOfTheNextVersion() {
+    try (TestHost host = new TestHost(sqlite(), menu("Pay 100?").compile())) {
+      TaskRun run = run(host.client().start());
+      Map<String, String> first = keys(host, run);
+
+      host.restart(menu("Pay 120?").version(2).migrate(1, m -> {}).compile());
+      ToolReply late = answer(host, run, first, "dish", "yes");
+
+      assertThat(text(late, "/code")).isEqualTo("stale_call");
+      assertThat(text(late, "/questions/0/question")).isEqualTo("Pay 120?");
+      Map<String, String> now = keys(host, run);
+      assertThat(now.get("dish")).isNotEqualTo(first.get("dish"));
+      assertThat(text(answer(host, run, first, "table", "7"), "/field")).isEqualTo("dish");
+      assertThat(text(answer(host, run, now, "dish", "no"), "/result/dish")).isEqualTo("no");
+    }
+  }
+
+  @Test
+  void anAnswerToAQuestionThatTheNextVersionAsksAlikeIsTakenByTheCallThatCarriesTheRunOver() {
+    try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
+      Client client = host.client();
+      TaskRun run = run(client.start());
+      Map<String, String> first = keys(host, run);
+
+      host.restart(menu("Which dish?").version(2).migrate(1, m -> {}).compile());
+
+      assertThat(text(answer(host, run, first, "dish", "soup"), "/field")).isEqualTo("table");
+      assertThat(version(client.status())).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void aNodeThatTakesTheNameOfAnotherTakesNoneOfItsKeys() {
+    FlowBuilder<Order> twice =
+        Flow.of("order", Order.class)
+            .description("Orders.")
+            .ask("first", q -> q.question("dish", "Which dish?"))
+            .act("clear", run -> run.delete("dish"))
+            .ask("second", q -> q.question("dish", "Really?"))
+            .edge(START, "first")
+            .edge("first", "clear")
+            .edge("clear", "second")
+            .edge("second", END);
+    FlowBuilder<Order> once =
+        Flow.of("order", Order.class)
+            .description("Orders.")
+            .version(2)
+            .migrate(1, m -> m.node("second", "first"))
+            .ask("first", q -> q.question("dish", "Really?"))
+            .edge(START, "first")
+            .edge("first", END);
+    try (TestHost host = new TestHost(sqlite(), twice.compile())) {
+      Client client = host.client();
+      TaskRun run = run(client.start());
+      Map<String, String> first = keys(host, run);
+      answer(host, run, first, "dish", "soup");
+
+      host.restart(once.compile());
+      client.proceed();
+
+      assertThat(keys(host, run)).containsOnlyKeys("dish").isNotEqualTo(first);
     }
   }
 
@@ -288,20 +435,20 @@ class VersionsTest {
     }
     assertThat(now.runs()).hasSize(3);
     assertThat(now.complete()).isFalse();
-    assertThat(now.of(Verdict.MIGRATES))
+    assertThat(now.of(Rollout.Verdict.MIGRATES))
         .extracting(Rollout.RunResult::flow)
         .containsExactly("order");
-    assertThat(now.of(Verdict.CONTINUES))
+    assertThat(now.of(Rollout.Verdict.CONTINUES))
         .extracting(Rollout.RunResult::flow)
         .containsExactly("trip");
-    assertThat(now.of(Verdict.STRANDED))
+    assertThat(now.of(Rollout.Verdict.STRANDED))
         .extracting(Rollout.RunResult::flow)
         .containsExactly("talk");
     assertThat(now.text()).contains("3 run(s)", "no flow talk is registered");
 
     Rollout closed = Rollout.check(store, second(m -> {}), TestFlows.trip(), TestFlows.talk());
-    assertThat(closed.of(Verdict.CONTINUES)).hasSize(2);
-    assertThat(closed.of(Verdict.STRANDED).get(0).why()).contains("dish");
+    assertThat(closed.of(Rollout.Verdict.CONTINUES)).hasSize(2);
+    assertThat(closed.of(Rollout.Verdict.STRANDED).get(0).why()).contains("dish");
   }
 
   @Test
@@ -318,10 +465,10 @@ class VersionsTest {
             });
     Limits small = new Limits(1_000, 2_000, 1_000, 10);
 
-    assertThat(Rollout.check(store, second).of(Verdict.MIGRATES)).hasSize(1);
+    assertThat(Rollout.check(store, second).of(Rollout.Verdict.MIGRATES)).hasSize(1);
     HostBuilder host =
         Fermata.host().store(store).flow(second).settings(Settings.DEFAULT.limits(small));
-    assertThat(Rollout.check(host).of(Verdict.STRANDED))
+    assertThat(Rollout.check(host).of(Rollout.Verdict.STRANDED))
         .singleElement()
         .satisfies(run -> assertThat(run.why()).contains("larger than 1000 bytes"));
   }

@@ -8,6 +8,7 @@ import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
 import io.fermata.flow.event.PlaceState;
 import io.fermata.flow.event.RunState;
+import io.fermata.flow.event.StateMemory;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
@@ -164,12 +165,15 @@ final class OpenQuestions {
     return null;
   }
 
-  /** Whether a question has an answer of this pass that nobody has judged yet. */
+  /** Whether a question has an answer since it was asked last that nobody has judged yet. */
   private boolean answered(Place place, String path) {
     PlaceState here = at(place);
-    return !here.accepted().contains(path)
-        && !here.again().containsKey(path)
-        && state().memory(place.branch()).fresh(path, place.node());
+    StateMemory memory = state().memory(place.branch());
+    Long since = memory.since(path, place.node());
+    return since != null
+        && since >= here.again().getOrDefault(path, 0L)
+        && !here.accepted().contains(path)
+        && memory.fresh(path, place.node());
   }
 
   /** Judges an answer, or begins to; true if the verdict is there already. */

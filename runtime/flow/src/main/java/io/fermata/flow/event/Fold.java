@@ -34,7 +34,7 @@ public final class Fold {
           .does(Event.Misplaced.class, Fold::misplaced)
           .does(Event.Postponed.class, Fold::postponed)
           .does(Event.Passed.class, Fold::passed)
-          .does(Event.Asked.class, (s, e) -> changed(s, e, at -> at.asked(e, s.called)))
+          .does(Event.Asked.class, (s, e) -> changed(s, e, at -> at.asked(e, s.called, s.tick)))
           .does(Event.Shown.class, (s, e) -> changed(s, e, at -> at.shown(e, s.called)))
           .does(Event.Attempted.class, (s, e) -> changed(s, e, at -> at.attempted(e)))
           .does(Event.AttemptFailed.class, (s, e) -> s.at(e.place(), at -> attemptFailed(at, e)))

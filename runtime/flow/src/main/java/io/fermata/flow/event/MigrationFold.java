@@ -56,7 +56,32 @@ final class MigrationFold {
     Set<String> accepted = new LinkedHashSet<>();
     at.accepted().forEach(path -> accepted.add(names.field(path)));
     return at.carried(
-        phase(carried.from(), at.phase()), accepted, carried.deadline(), carried.reminder());
+        phase(carried.from(), at.phase()),
+        accepted,
+        again(carried, at),
+        carried.deadline(),
+        carried.reminder());
+  }
+
+  /**
+   * What was asked again still is. So is what has another name: another question may have had that
+   * before.
+   */
+  private Map<String, Long> again(Event.Carried carried, PlaceState at) {
+    Place from = carried.from();
+    StateMemory memory = state.branch(from.branch()).memory();
+    Map<String, Long> again = keys(at.again(), names::field);
+    for (Event.Question question : at.lastOpen()) {
+      String field = names.field(question.field());
+      // An answer that could not be checked may be gone, and has been one to this question.
+      Long unchecked = memory.since(question.field(), from.node());
+      if (!from.equals(carried.to()) || !field.equals(question.field())) {
+        again.put(field, state.tick);
+      } else if (unchecked != null) {
+        again.merge(field, unchecked, Math::max);
+      }
+    }
+    return again;
   }
 
   /** What waits for somebody is asked again, as the new version asks it. */

@@ -1,6 +1,8 @@
 package io.fermata.flow.event;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import com.fasterxml.jackson.annotation.JsonInclude;
+import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -16,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param accepted the fields whose answers stand in this visit
  * @param again the fields that are asked again in this visit, and have not been answered since,
  *     each with when this was found in the run's count of events
- * @param questions what was asked here, as it was put
+ * @param posed what was asked here
  * @param attempts how often an effect was attempted here
  * @param base the attempts before the present effect began; its retry policy counts from there
  * @param since when the place began to wait
@@ -27,8 +29,7 @@ public record PlaceState(
     Phase phase,
     Set<String> accepted,
     Map<String, Long> again,
-    List<Event.Question> questions,
-    @Nullable String context,
+    Posed posed,
     int attempts,
     int base,
     long since,
@@ -50,29 +51,81 @@ public record PlaceState(
     }
   }
 
+  /**
+   * Questions as they were put.
+   *
+   * @param earlier whether an earlier version put them, and this one is yet to
+   */
+  public record Posed(
+      List<Event.Question> questions,
+      @Nullable String context,
+      @JsonInclude(JsonInclude.Include.NON_DEFAULT) boolean earlier) {
+    private static final Posed NOTHING = new Posed(List.of(), null, false);
+
+    private Posed carried() {
+      return new Posed(questions, context, true);
+    }
+
+    /** Whether a question was put before, in another way. */
+    private boolean differs(Event.Question now, @Nullable String nowContext) {
+      return questions.stream()
+          .filter(then -> then.field().equals(now.field()))
+          .anyMatch(
+              then ->
+                  !Objects.equals(context, nowContext)
+                      || !Json.same(Json.tree(then), Json.tree(now)));
+    }
+  }
+
   static PlaceState entered(long at) {
-    return new PlaceState(ENTERING, Set.of(), Map.of(), List.of(), null, 0, 0, at, null, null);
+    return new PlaceState(ENTERING, Set.of(), Map.of(), Posed.NOTHING, 0, 0, at, null, null);
+  }
+
+  /** What was asked here by the present version. */
+  @JsonIgnore
+  public List<Event.Question> questions() {
+    return posed.earlier() ? List.of() : posed.questions();
+  }
+
+  @JsonIgnore
+  public @Nullable String context() {
+    return posed.earlier() ? null : posed.context();
   }
 
   /** The questions that still wait for an answer, in declared order. */
   @JsonIgnore
   public List<Event.Question> open() {
+    return unaccepted(questions());
+  }
+
+  /** The questions that waited for an answer in whichever version put them last. */
+  List<Event.Question> lastOpen() {
+    return unaccepted(posed.questions());
+  }
+
+  private List<Event.Question> unaccepted(List<Event.Question> all) {
     return accepted.isEmpty()
-        ? questions
-        : questions.stream().filter(q -> !accepted.contains(q.field())).toList();
+        ? all
+        : all.stream().filter(q -> !accepted.contains(q.field())).toList();
   }
 
   PlaceState phase(Phase next) {
     return begun(next, attempts, base, since);
   }
 
-  PlaceState asked(Event.Asked asked, boolean seen) {
+  /**
+   * A question that is put in another way is asked again: an answer to the former is none to it.
+   */
+  PlaceState asked(Event.Asked asked, boolean seen, long tick) {
+    Map<String, Long> reworded = new LinkedHashMap<>(again);
+    asked.questions().stream()
+        .filter(question -> posed.differs(question, asked.context()))
+        .forEach(question -> reworded.put(question.field(), tick));
     return new PlaceState(
             new Phase.Asking(seen),
             accepted,
-            again,
-            asked.questions(),
-            asked.context(),
+            reworded,
+            new Posed(asked.questions(), asked.context(), false),
             attempts,
             base,
             asked.at(),
@@ -127,9 +180,13 @@ public record PlaceState(
 
   /** The same in another version: what was asked is asked in the words of that one. */
   PlaceState carried(
-      Phase next, Set<String> kept, @Nullable Long newDeadline, @Nullable Reminder newReminder) {
+      Phase next,
+      Set<String> kept,
+      Map<String, Long> asksAgain,
+      @Nullable Long newDeadline,
+      @Nullable Reminder newReminder) {
     return new PlaceState(
-        next, kept, Map.of(), List.of(), null, attempts, base, since, newDeadline, newReminder);
+        next, kept, asksAgain, posed.carried(), attempts, base, since, newDeadline, newReminder);
   }
 
   /**
@@ -160,7 +217,7 @@ public record PlaceState(
 
   /** It waits for answers again, or for its questions to be put if they were not yet. */
   private Phase asking(boolean seen) {
-    return questions.isEmpty() ? new Phase.Entering() : new Phase.Asking(seen);
+    return questions().isEmpty() ? new Phase.Entering() : new Phase.Asking(seen);
   }
 
   PlaceState answered(Set<String> fields, boolean acknowledged) {
@@ -220,43 +277,16 @@ public record PlaceState(
 
   private PlaceState begun(Phase newPhase, int newAttempts, int newBase, long at) {
     return new PlaceState(
-        newPhase,
-        accepted,
-        again,
-        questions,
-        context,
-        newAttempts,
-        newBase,
-        at,
-        deadline,
-        reminder);
+        newPhase, accepted, again, posed, newAttempts, newBase, at, deadline, reminder);
   }
 
   private PlaceState judged(Phase newPhase, Set<String> newAccepted, Map<String, Long> newAgain) {
     return new PlaceState(
-        newPhase,
-        newAccepted,
-        newAgain,
-        questions,
-        context,
-        attempts,
-        base,
-        since,
-        deadline,
-        reminder);
+        newPhase, newAccepted, newAgain, posed, attempts, base, since, deadline, reminder);
   }
 
   private PlaceState timed(@Nullable Long newDeadline, @Nullable Reminder newReminder) {
     return new PlaceState(
-        phase,
-        accepted,
-        again,
-        questions,
-        context,
-        attempts,
-        base,
-        since,
-        newDeadline,
-        newReminder);
+        phase, accepted, again, posed, attempts, base, since, newDeadline, newReminder);
   }
 }
