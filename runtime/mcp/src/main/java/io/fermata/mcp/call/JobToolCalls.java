@@ -274,7 +274,9 @@ public final class JobToolCalls {
         return now(replies.repeatable(callId(), why, request.revision()));
       }
       String runId = reply.meta().path("fermata/run").path("runId").asText();
-      if (runId.isEmpty()
+      // The run that has a key is not that of the request which is refused because of it.
+      if (why == HostError.KEY_USED
+          || runId.isEmpty()
           || !(asks(reply)
               || OutcomeJson.waits(reply.structured())
               || TaskMethods.CONTINUES.contains(code(reply)))) {

@@ -1,15 +1,23 @@
 package io.fermata.mcp.call;
 
+import static io.fermata.flow.Flow.END;
+import static io.fermata.flow.Flow.START;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.agent.FlowTool;
+import io.fermata.flow.Flow;
+import io.fermata.flow.json.Json;
 import io.fermata.mcp.Events;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpStdio;
+import io.fermata.mcp.TaskClient;
 import io.fermata.mcp.TaskServer;
 import io.fermata.mcp.Wired;
 import io.fermata.mcp.settings.PrincipalLimits;
+import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.ToolHost;
 import io.fermata.session.call.Tasks;
@@ -76,8 +84,12 @@ class JobToolCallsTest {
 
   /** The call 9 of the job, in a revision before 2026-07-28. */
   private static String call(String meta) {
-    return "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"job\",\"arguments\":{},\"_meta\":{%s}}}"
-        .formatted(meta);
+    return call("\"name\":\"job\",\"arguments\":{}", meta);
+  }
+
+  private static String call(String params, String meta) {
+    return "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{%s,\"_meta\":{%s}}}"
+        .formatted(params, meta);
   }
 
   private static String named(String callId) {
@@ -157,6 +169,67 @@ class JobToolCallsTest {
     assertThat(result(events).at("/content/0/text").asText())
         .contains("fermata/callId must be a string that is not empty");
     assertThat(kitchen.heated()).isZero();
+  }
+
+  record Letter(String to, String text) {}
+
+  private static Fermata letters() {
+    ObjectNode arguments = Json.object().put("type", "object");
+    arguments.putObject("properties").putObject("to").put("type", "string");
+    Flow<Letter> flow =
+        Flow.of("letter", Letter.class)
+            .description("Writes a letter.")
+            .ask("ask_text", q -> q.question("text", "What to write?"))
+            .edge(START, "ask_text")
+            .edge("ask_text", END)
+            .result(letter -> letter.to() + ": " + letter.text())
+            .compile();
+    return Fermata.host()
+        .store(Store.memory())
+        .job(FlowTool.of("letter", flow.description(), flow).arguments(arguments))
+        .start();
+  }
+
+  private static String letter(String to, String more) {
+    return "\"name\":\"letter\",\"arguments\":{\"to\":\"%s\"}%s".formatted(to, more);
+  }
+
+  private static JsonNode write(McpServer post, String to, String more) throws Exception {
+    Wired wired = new Wired(post);
+    String message = wired.modernMessage("tools/call", "letter", letter(to, more), FORMS);
+    return result(
+        wired.listen(message.replace("\"_meta\":{", "\"_meta\":{" + named("c1") + ",")).get());
+  }
+
+  @Test
+  void theIdOfAJobIsNotForAnotherRequestWhichDoesNotGetItsForm() throws Exception {
+    try (Fermata letters = letters();
+        McpServer post = McpServer.serving(letters).port(0).start()) {
+      JsonNode form = write(post, "ann", "");
+      assertThat(form.path("resultType").asText()).isEqualTo("input_required");
+
+      JsonNode other = write(post, "bob", "");
+
+      assertThat(other.path("isError").asBoolean()).isTrue();
+      assertThat(other.at("/content/0/text").asText()).contains("used for another request");
+      String filled =
+          ",\"requestState\":%s,\"inputResponses\":{\"%s\":{\"action\":\"accept\",\"content\":{\"text\":\"hi\"}}}"
+              .formatted(form.path("requestState"), TaskClient.key(form, "text"));
+      assertThat(write(post, "ann", filled).at("/content/0/text").asText()).isEqualTo("ann: hi");
+    }
+  }
+
+  @Test
+  void theIdOfAJobIsNotForAnotherRequestOfAClientThatIsAskedOverItsStream() throws Exception {
+    try (Fermata letters = letters();
+        McpServer post = McpServer.serving(letters).port(0).start()) {
+      write(post, "ann", "");
+      Wired client = new Wired(post).session("2025-06-18", FORMS);
+
+      Events other = client.listen(call(letter("bob", ""), named("c1"))).get();
+
+      assertThat(result(other).at("/content/0/text").asText()).contains("used for another request");
+    }
   }
 
   @Test
