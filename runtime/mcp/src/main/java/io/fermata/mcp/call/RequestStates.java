@@ -185,7 +185,7 @@ public final class RequestStates {
   private static byte[] decoded(String text) {
     try {
       byte[] whole = Base64.getUrlDecoder().decode(text);
-      if (whole.length > NONCE) {
+      if (whole.length >= NONCE + TAG_BITS / Byte.SIZE) {
         return whole;
       }
     } catch (IllegalArgumentException e) {

@@ -11,6 +11,8 @@ import io.fermata.session.call.LocalBus;
 import io.fermata.session.key.TestHandles;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The state of a call that an untrusted client keeps. */
 class RequestStatesTest {
@@ -117,6 +119,22 @@ class RequestStatesTest {
     refuses(state + "-TAMPERED", "ada", CALL, "requestState");
     refuses("", "ada", CALL, "requestState");
     refuses("?", "ada", CALL, "requestState");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "not base64!",
+        "abcdefghijklmnop",
+        "abcdefghijklmnopq",
+        "abcdefghijklmnopqr",
+        "123e4567-e89b-12d3-a456-426614174000",
+        "123e4567-e89b-12d3-a456-426614174000a",
+        "123e4567-e89b-12d3-a456-426614174000ab"
+      })
+  void whatIsTooShortForOneIsRefused(String text) {
+    refuses(text, "ada", CALL, "make a new call");
   }
 
   @Test
