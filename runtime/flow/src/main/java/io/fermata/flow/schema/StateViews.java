@@ -160,7 +160,7 @@ public final class StateViews<S extends Record> {
     private static boolean ordinary(JavaType type) {
       return type.isMapLikeType()
           ? type.hasRawClass(Map.class) && type.getKeyType().hasRawClass(String.class)
-          : type.getRawClass().isAssignableFrom(List.class);
+          : type.isCollectionLikeType() && type.getRawClass().isAssignableFrom(List.class);
     }
 
     private static boolean special(@Nullable BeanProperty property) {

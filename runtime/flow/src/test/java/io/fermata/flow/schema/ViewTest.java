@@ -104,6 +104,23 @@ class ViewTest {
     assertThat(view.loud()).containsExactly("hey!");
   }
 
+  record Anything(Object value, List<Object> values, Map<String, Object> byName) {}
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{'value': 'text', 'values': [1, [2], {'a': []}], 'byName': {'l': [1], 'o': {'a': 1}}}",
+        "{'value': [1, {'a': [2]}, []]}",
+        "{'value': {'a': [1], 'b': {'c': {}}}}"
+      })
+  void aComponentOfAnyTypeHoldsListsAndObjects(String json) {
+    StateSchema<Anything> anything = new StateSchema<>(Anything.class);
+
+    anything.requireReadable(data(json), Json.object());
+
+    assertThat(anything.view(data(json))).isEqualTo(Json.value(data(json), Anything.class));
+  }
+
   @Test
   void anElementIsTheSameObjectWheneverItIsAskedFor() {
     Basket view = schema.view(data(FULL));
