@@ -230,6 +230,30 @@ public class AskingTest {
     assertThat(driver.proceed("high", 6)).isInstanceOf(Outcome.Complete.class);
   }
 
+  record Booking(@Nullable String guest, @Nullable Range nights) {}
+
+  @Test
+  void ofAnswersThatCannotBeReadTogetherOnlyThoseOfTheRecordThatRefusesThemAreViolations() {
+    Flow<Booking> booking =
+        Flow.of("booking", Booking.class)
+            .description("Books nights.")
+            .ask(
+                "ask",
+                q ->
+                    q.question("guest", "Who?")
+                        .question("nights.low", "From?")
+                        .question("nights.high", "To?"))
+            .edge(Flow.START, "ask")
+            .edge("ask", Flow.END)
+            .compile();
+    Driver driver = new Driver(booking);
+    driver.start();
+
+    Outcome refused = driver.proceed("guest", "ann", "nights.low", 5, "nights.high", 1);
+
+    assertThat(violated(refused)).containsExactly("nights.low, nights.high");
+  }
+
   // --- repeats --------------------------------------------------------------------------------
 
   @Test

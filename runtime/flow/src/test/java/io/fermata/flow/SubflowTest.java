@@ -234,6 +234,8 @@ class SubflowTest {
   @Test
   void answersThatItsRecordRefusesTogetherAreViolationsBeforeAnyStepRuns() {
     Driver driver = ranges();
+    assertThat(violated(driver.start("a", "x", "trip.low", 5, "trip.high", 3)))
+        .containsExactly("trip.low, trip.high");
     driver.start("a", "x");
     Outcome refused = driver.proceed("trip.low", 5, "trip.high", 3);
     assertThat(code(refused)).isEqualTo("invalid_updates");

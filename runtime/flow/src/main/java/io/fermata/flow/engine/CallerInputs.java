@@ -19,6 +19,7 @@ import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -292,14 +293,21 @@ final class CallerInputs {
     try {
       answered.branches().forEach((name, branch) -> requireReadable(drive.before(), name, branch));
     } catch (IllegalArgumentException e) {
-      String field = fields.isEmpty() ? "stateUpdates" : String.join(", ", fields);
+      String blamed = blamed(fields, Json.path(e.getCause()));
       return refused(
           drive.before(),
           Outcome.Failure.of(
               ErrorCode.INVALID_UPDATES,
-              List.of(new Violation(field, "cannot be read as what the flow expects"))));
+              List.of(new Violation(blamed, "cannot be read as what the flow expects"))));
     }
     return drive.accepted();
+  }
+
+  /** The fields of a call that are in what cannot be read: several if they are refused together. */
+  private static String blamed(Set<String> fields, String unreadable) {
+    List<String> within = fields.stream().filter(f -> Paths.related(f, unreadable)).toList();
+    Collection<String> blamed = within.isEmpty() ? fields : within;
+    return blamed.isEmpty() ? "stateUpdates" : String.join(", ", blamed);
   }
 
   private boolean tooLarge(RunState state) {

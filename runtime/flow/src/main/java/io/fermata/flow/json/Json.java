@@ -261,16 +261,30 @@ public final class Json {
 
   /** Says where and what was expected; what is there may be secret, so it is not named. */
   public static IllegalArgumentException unreadable(IOException e) {
-    String where =
-        e instanceof JsonMappingException mapping && !mapping.getPath().isEmpty()
-            ? mapping.getPath().stream().map(Json::part).collect(Collectors.joining("."))
-            : "it";
+    String path = path(e);
+    String where = path.isEmpty() ? "it" : path;
     Class<?> type = e instanceof MismatchedInputException wrong ? wrong.getTargetType() : null;
     return new IllegalArgumentException(
         where
             + " is not "
             + (type == null ? "what is expected" : "of type " + type.getSimpleName()),
         e);
+  }
+
+  /** The same of a tree that is a part of another. */
+  public static IllegalArgumentException unreadableAt(String part, IllegalArgumentException e) {
+    if (e.getCause() instanceof JsonMappingException mapping) {
+      mapping.prependPath(mapping, part);
+      return unreadable(mapping);
+    }
+    return e;
+  }
+
+  /** The path of what could not be read; empty if it is the whole. */
+  public static String path(@Nullable Throwable unreadable) {
+    return unreadable instanceof JsonMappingException mapping
+        ? mapping.getPath().stream().map(Json::part).collect(Collectors.joining("."))
+        : "";
   }
 
   private static String part(JsonMappingException.Reference part) {

@@ -20,7 +20,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -335,10 +334,7 @@ public final class ArgumentSchema {
   }
 
   private static String path(JsonMappingException unreadable) {
-    String path =
-        unreadable.getPath().stream()
-            .map(part -> part.getFieldName() == null ? "" + part.getIndex() : part.getFieldName())
-            .collect(Collectors.joining("."));
+    String path = Json.path(unreadable);
     return path.isEmpty() ? WHOLE : path;
   }
 }

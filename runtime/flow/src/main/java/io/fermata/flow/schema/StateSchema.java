@@ -108,7 +108,11 @@ public final class StateSchema<S extends Record> {
         requireOneReadable(data, readable);
       } else if (data != readable) {
         data.properties()
-            .forEach(item -> requireOneReadable(item.getValue(), readable.path(item.getKey())));
+            .forEach(
+                item ->
+                    at(
+                        item.getKey(),
+                        () -> requireOneReadable(item.getValue(), readable.path(item.getKey()))));
       }
     }
 
@@ -356,7 +360,17 @@ public final class StateSchema<S extends Record> {
   public void requireReadable(ObjectNode data, JsonNode readable) {
     if (data != readable) {
       views.requireReadable(data, readable);
-      mounts.forEach((node, inner) -> inner.requireReadable(data.path(node), readable.path(node)));
+      mounts.forEach(
+          (node, inner) ->
+              at(node, () -> inner.requireReadable(data.path(node), readable.path(node))));
+    }
+  }
+
+  private static void at(String part, Runnable reading) {
+    try {
+      reading.run();
+    } catch (IllegalArgumentException e) {
+      throw Json.unreadableAt(part, e);
     }
   }
 
