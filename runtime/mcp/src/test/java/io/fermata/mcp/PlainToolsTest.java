@@ -3,6 +3,9 @@ package io.fermata.mcp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.TaskUse;
@@ -39,6 +42,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 
 /** The features that authors register besides flows, and their failures. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -562,6 +566,23 @@ class PlainToolsTest {
 
     assertThat(read.at("/0/text").asText()).isEqualTo("{\"year\":\"2026\",\"path\":\"a b/c\"}");
     assertThat(legacy("resources/read", "\"uri\":\"orders://2026\"").code()).isEqualTo(-32002);
+  }
+
+  @Test
+  void aKeywordOfAnExtensionIsNoReasonForAWarning() {
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    Logger log = (Logger) LoggerFactory.getLogger("com.networknt.schema");
+    lines.start();
+    log.addAppender(lines);
+    try {
+      McpTool.of("marked", "Has a keyword of its own")
+          .input("{\"type\":\"object\",\"properties\":{\"n\":{\"x-of-this-test\":\"N\"}}}")
+          .call(call -> McpResult.text(""));
+    } finally {
+      log.detachAppender(lines);
+    }
+
+    assertThat(lines.list).isEmpty();
   }
 
   @Test

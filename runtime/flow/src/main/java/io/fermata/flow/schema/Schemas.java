@@ -20,6 +20,10 @@ import com.networknt.schema.SchemaLocation;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SchemaRegistryConfig;
 import com.networknt.schema.SpecificationVersion;
+import com.networknt.schema.dialect.Dialect;
+import com.networknt.schema.dialect.Dialects;
+import com.networknt.schema.keyword.NonValidationKeyword;
+import com.networknt.schema.keyword.UnknownKeywordFactory;
 import com.networknt.schema.path.NodePath;
 import com.networknt.schema.regex.JDKRegularExpressionFactory;
 import com.networknt.schema.regex.RegularExpression;
@@ -75,9 +79,19 @@ final class Schemas {
    */
   private static final AtomicLong COMPUTED = new AtomicLong();
 
+  /** An author marks a schema with keywords {@code x-…}, for others than those who check values. */
+  private static final Dialect DIALECT =
+      Dialect.builder(Dialects.getDraft202012())
+          .unknownKeywordFactory(
+              (keyword, context) ->
+                  keyword.startsWith("x-")
+                      ? new NonValidationKeyword(keyword)
+                      : UnknownKeywordFactory.getInstance().getKeyword(keyword, context))
+          .build();
+
   private static final SchemaRegistry REGISTRY =
       SchemaRegistry.withDefaultDialect(
-          SpecificationVersion.DRAFT_2020_12,
+          DIALECT,
           builder ->
               builder.schemaRegistryConfig(
                   SchemaRegistryConfig.builder()
