@@ -545,7 +545,9 @@ class PlainToolsTest {
     assertThat(result.at("/messages/1/role").asText()).isEqualTo("assistant");
 
     assertThat(legacy("prompts/get", "\"name\":\"greet\"").code()).isEqualTo(-32602);
-    assertThat(legacy("prompts/get", "\"name\":\"no\"").code()).isEqualTo(-32602);
+    Wired.Said unknown = legacy("prompts/get", "\"name\":\"no\"");
+    assertThat(unknown.code()).isEqualTo(-32602);
+    assertThat(unknown.message()).contains("Unknown prompt: no", "prompts/list");
   }
 
   @Test

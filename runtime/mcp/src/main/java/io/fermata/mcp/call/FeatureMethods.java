@@ -66,7 +66,9 @@ public final class FeatureMethods {
     String name = request.text("name");
     McpPrompt prompt = changes.catalog().offers().prompts().get(name);
     if (prompt == null) {
-      throw RpcException.invalidParams("Unknown prompt: " + RpcException.abbreviate(name));
+      throw RpcException.invalidParams(
+          "Unknown prompt: %s; prompts/list lists the prompts."
+              .formatted(RpcException.abbreviate(name)));
     }
     ObjectNode arguments = request.arguments();
     requireComplete(prompt, arguments);

@@ -104,7 +104,10 @@ public final class RpcException extends RuntimeException {
     int code = modern ? INVALID_PARAMS : LEGACY_RESOURCE_NOT_FOUND;
     String shown = abbreviate(uri);
     ObjectNode data = JsonNodeFactory.instance.objectNode().put("uri", shown);
-    return new RpcException(200, code, "Resource not found: " + shown, data);
+    String reason =
+        "Resource not found: %s; resources/list and resources/templates/list list the resources."
+            .formatted(shown);
+    return new RpcException(200, code, reason, data);
   }
 
   public static RpcException headerMismatch(String reason) {

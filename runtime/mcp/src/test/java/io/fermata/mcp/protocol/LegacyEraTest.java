@@ -215,7 +215,9 @@ class LegacyEraTest {
 
   @Test
   void anUnknownResourceHasTheCodeOfItsTime() {
-    assertThat(client().request("resources/read", "\"uri\":\"ui://no\"").code()).isEqualTo(-32002);
+    Wired.Said said = client().request("resources/read", "\"uri\":\"ui://no\"");
+    assertThat(said.code()).isEqualTo(-32002);
+    assertThat(said.message()).contains("ui://no", "resources/list");
   }
 
   @Test
