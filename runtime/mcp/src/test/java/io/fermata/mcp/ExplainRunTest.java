@@ -151,7 +151,8 @@ class ExplainRunTest {
   @Test
   void runsOfOthersAndUnfitQuestionsAreRefused() throws Exception {
     JsonNode others = call("bob", "explain_run", "\"flow\":\"order\",\"about\":\"path\"");
-    assertThat(others.path("error").asText()).contains("There is no run of order");
+    assertThat(others.path("error").asText())
+        .contains("There is no run of order", "call order with action start");
     assertThat(
             call("alice", "explain_run", "\"flow\":\"order\",\"about\":\"why\"")
                 .path("error")

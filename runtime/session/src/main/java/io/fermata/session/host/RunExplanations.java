@@ -206,8 +206,8 @@ public final class RunExplanations {
     if (!explanation.known()) {
       return ToolReply.refused(
           HostError.INVALID_ARGUMENTS,
-          "There is no run of %s in this conversation, or it has ended and is not kept"
-              .formatted(key.flow()));
+          "There is no run of %s in this conversation, or it has ended and is not kept: call %s with action start"
+              .formatted(key.flow(), key.flow()));
     }
     String misnamed = field != null && explanation.unwritten(field) ? flow.misnamed(field) : null;
     if (misnamed != null) {
