@@ -235,7 +235,20 @@ class AgentToolTest {
     JsonNode other = call("bob", "\"action\":\"status\"," + thread(mine), "");
 
     assertThat(other.path("code").asText()).isEqualTo("unknown_thread");
+    assertThat(other.path("error").asText()).contains("Send the threadId of an earlier result");
+    assertThat(other.path("threadId")).isEqualTo(mine.path("threadId"));
     assertThat(other.has("messages")).isFalse();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"x", "desk.", "desk.with space"})
+  void whatIsNoIdOfAThreadIsNotRepeated(String beginning) {
+    String id = beginning + "x".repeat(2_000);
+
+    JsonNode refused = call("\"action\":\"status\",\"threadId\":\"" + id + "\"");
+
+    assertThat(refused.path("code").asText()).isEqualTo("unknown_thread");
+    assertThat(refused.toString()).doesNotContain("xxx");
   }
 
   @Test

@@ -462,7 +462,7 @@ class ThreadForkTest {
       assertThat(refusal(host, source, NewFork.live().env("tone", "x".repeat(70_000))))
           .isEqualTo("invalid_env");
       assertThatThrownBy(() -> now(host.threads().fork("bob", source, NewFork.live())))
-          .hasMessage("There is no thread " + source);
+          .hasMessageContaining("another caller's. Send the threadId of an earlier result");
       assertThat(listed(host)).containsExactly(source);
     }
   }

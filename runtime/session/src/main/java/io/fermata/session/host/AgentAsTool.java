@@ -25,6 +25,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.call.UnreachableAgentException;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.RootCauses;
+import io.fermata.session.key.ThreadKey;
 import io.fermata.session.key.TraceContext;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -478,9 +479,10 @@ public final class AgentAsTool {
               HostError.STORE_UNAVAILABLE.wireName(),
               HostError.STORE_UNAVAILABLE.failure().message());
     }
-    JsonNode id = call.arguments().path("threadId");
-    if (id.isTextual()) {
-      body.set("threadId", id);
+    // What is no id is not repeated, however long it is.
+    ThreadKey named = ThreadKey.of(call.arguments().path("threadId").asText());
+    if (named != null) {
+      body.put("threadId", named.threadId());
     }
     return new ToolReply(body, Json.object());
   }

@@ -383,7 +383,7 @@ public final class AgentThreads implements Threads {
     ThreadKey key = ThreadKey.of(threadId);
     return key != null
         ? action.apply(key)
-        : CompletableFuture.failedFuture(ThreadJournals.unknown(threadId));
+        : CompletableFuture.failedFuture(ThreadJournals.unknown());
   }
 
   /** Whether the hosts have agreed on an agent; a thread of it may run on any of them. */
@@ -645,7 +645,7 @@ public final class AgentThreads implements Threads {
                           .map(DirectoryEntry::principal)
                           .filter(SessionKey.lookup(principal)::equals)
                           .isEmpty()) {
-                        throw ThreadJournals.unknown(threadId);
+                        throw ThreadJournals.unknown();
                       }
                       return key;
                     },

@@ -35,7 +35,7 @@ record ThreadForks(ThreadJournal source, boolean encrypted) {
     ThreadJournal journal = new ThreadJournal("", threadId, read.entries());
     ThreadForks forks = of(journal, read.encrypted());
     if (!forks.created().principal().equals(principal)) {
-      throw ThreadJournals.unknown(threadId);
+      throw ThreadJournals.unknown();
     }
     return forks;
   }
@@ -53,7 +53,7 @@ record ThreadForks(ThreadJournal source, boolean encrypted) {
               .formatted(journal.threadId()));
     }
     if (created(journal).isEmpty() || deletes(journal.events())) {
-      throw ThreadJournals.unknown(journal.threadId());
+      throw ThreadJournals.unknown();
     }
     return new ThreadForks(journal, encrypted);
   }

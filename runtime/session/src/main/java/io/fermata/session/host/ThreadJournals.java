@@ -63,8 +63,8 @@ final class ThreadJournals {
     this.feedThreads = feedThreads;
   }
 
-  static ThreadException unknown(String threadId) {
-    return new ThreadException(HostError.UNKNOWN_THREAD, "There is no thread " + threadId);
+  static ThreadException unknown() {
+    return new ThreadException(HostError.UNKNOWN_THREAD.failure());
   }
 
   /** The state of a thread after all that its journal has. */
@@ -105,7 +105,7 @@ final class ThreadJournals {
   }
 
   private static ThreadException deleted() {
-    return new ThreadException(HostError.UNKNOWN_THREAD, "The thread was deleted");
+    return new ThreadException(HostError.UNKNOWN_THREAD.failure("The thread was deleted"));
   }
 
   /** Reads a journal back until the reader has enough. */
@@ -244,7 +244,7 @@ final class ThreadJournals {
             .thenAcceptAsync(
                 first -> {
                   if (!has(entityId, first, created::equals)) {
-                    throw unknown(source.threadId());
+                    throw unknown();
                   }
                 },
                 executor));
