@@ -500,7 +500,13 @@ class OperatorsOverHttpTest {
     assertThat(refused("ops", "'action':'fork','flow':'pay','runId':'" + run + "'"))
         .contains("needs entry");
     assertThat(refused("ops", "'action':'entries','flow':'pay','runId':'none'"))
-        .contains("unknown_run");
+        .contains("unknown_run", "List the runs with action list");
+    assertThat(refused("ops", "'action':'fork','flow':'pay','runId':'none','entry':1"))
+        .contains("unknown_run", "List the runs with action list");
+    String tooLong = "'flow':'pay','runId':'%s'".formatted("x".repeat(2_000));
+    assertThat(refused("ops", "'action':'entries'," + tooLong))
+        .isEqualTo("unknown_run: There is no such run. List the runs with action list.");
+    assertThat(refused("ops", "'action':'fork','entry':1," + tooLong)).doesNotContain("xxx");
     assertThat(
             refused("ops", "'action':'fork','flow':'pay','runId':'%s','entry':99".formatted(run)))
         .contains("unknown_entry", "has no entry 99");

@@ -120,8 +120,12 @@ public final class RunsApi extends JsonApi {
     return HttpError.of(ErrorCode.UNKNOWN_RUN.wireName(), "There is no such run");
   }
 
+  static boolean areNames(String flow, String runId) {
+    return NAME.matcher(flow).matches() && NAME.matcher(runId).matches();
+  }
+
   private static void requireNames(String flow, String runId) {
-    if (!NAME.matcher(flow).matches() || !NAME.matcher(runId).matches()) {
+    if (!areNames(flow, runId)) {
       throw unknown();
     }
   }

@@ -3,6 +3,7 @@ package io.fermata.mcp.rest;
 import com.fasterxml.jackson.databind.EnumNamingStrategies.SnakeCaseStrategy;
 import com.fasterxml.jackson.databind.annotation.EnumNaming;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.replay.ForkException;
 import io.fermata.flow.schema.Describe;
 import io.fermata.mcp.access.AuditLog;
@@ -34,6 +35,7 @@ public final class RunsTool {
   public static final String NAME = "operate_runs";
 
   private static final int PAGE = 20;
+  private static final String UNKNOWN = ErrorCode.UNKNOWN_RUN.wireName();
 
   @EnumNaming(SnakeCaseStrategy.class)
   enum RunsAction {
@@ -126,6 +128,8 @@ public final class RunsTool {
       return list(request);
     } else if (flow == null || runId == null) {
       return needs(request, "flow and runId");
+    } else if (!RunsApi.areNames(flow, runId)) {
+      return refused(UNKNOWN, "There is no such run");
     } else if (request.action == RunsAction.ENTRIES) {
       return runs.entries(flow, runId, Objects.requireNonNullElse(request.entry, 0L), PAGE)
           .thenApply(entries -> McpResult.structured(RunJson.entries(entries)));
@@ -145,13 +149,18 @@ public final class RunsTool {
     Throwable cause = RootCauses.of(thrown);
     String text = String.valueOf(cause.getMessage());
     if (cause instanceof ThreadException known) {
-      return now(McpResult.error(known.code() + ": " + text));
+      return refused(known.code(), text);
     } else if (cause instanceof ForkException known) {
-      return now(McpResult.error(known.code() + ": " + text));
+      return refused(known.code(), text);
     }
     return cause instanceof IllegalArgumentException
         ? now(McpResult.error(text))
         : CompletableFuture.failedFuture(thrown);
+  }
+
+  private static CompletionStage<McpResult> refused(String code, String why) {
+    String repair = code.equals(UNKNOWN) ? ". List the runs with action list." : "";
+    return now(McpResult.error(code + ": " + why + repair));
   }
 
   private CompletionStage<McpResult> list(RunsRequest request) {
