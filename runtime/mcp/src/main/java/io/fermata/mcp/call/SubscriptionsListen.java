@@ -11,6 +11,7 @@ import io.fermata.mcp.protocol.ResultWriter;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.RpcException;
 import io.fermata.mcp.rpc.RpcResult;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,6 +21,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 
 /** The method {@code subscriptions/listen}. */
 public final class SubscriptionsListen {
@@ -45,13 +47,13 @@ public final class SubscriptionsListen {
     if (queue == null) {
       throw RpcException.invalidRequest("Notifications need a stream: accept text/event-stream.");
     }
-    JsonNode filter = request.params().path("notifications");
+    JsonNode filter = filter(request);
     Set<Subscriptions.Kind> wanted = EnumSet.noneOf(Subscriptions.Kind.class);
     Stream.of(Subscriptions.Kind.values())
-        .filter(kind -> filter.path(kind.filter).asBoolean())
+        .filter(kind -> wants(filter, kind.filter))
         .forEach(wanted::add);
     Set<String> watched = new TreeSet<>();
-    filter.path(WATCHED).forEach(uri -> watched.add(Subscriptions.watchable(uri.asText())));
+    texts(filter, WATCHED).forEach(uri -> watched.add(Subscriptions.watchable(uri)));
     Subscriptions.requireRoom(watched.size(), watched.stream().mapToInt(String::length).sum());
     List<TaskIds.Task> known = tasks(filter, request);
     Subscriptions.Subscription subscription =
@@ -67,10 +69,50 @@ public final class SubscriptionsListen {
     return subscription.ended().thenApply(ended -> end(request, queue));
   }
 
+  // --- what is wanted --------------------------------------------------------------------------
+
+  private static JsonNode filter(McpRequest request) {
+    JsonNode filter = request.params().path("notifications");
+    if (!filter.isObject()) {
+      throw RpcException.invalidParams("The parameter notifications must be an object.");
+    }
+    return filter;
+  }
+
+  private static boolean wants(JsonNode filter, String name) {
+    JsonNode given = filter.path(name);
+    if (!given.isBoolean() && !isAbsent(given)) {
+      throw mustBe(name, "true or false");
+    }
+    return given.asBoolean();
+  }
+
+  private static List<String> texts(JsonNode filter, String name) {
+    JsonNode given = filter.path(name);
+    List<String> texts = new ArrayList<>();
+    given.forEach(each -> texts.add(each.asText()));
+    boolean fits =
+        given.isArray()
+            && StreamSupport.stream(given.spliterator(), false).allMatch(JsonNode::isTextual);
+    if (!fits && !isAbsent(given)) {
+      throw mustBe(name, "an array of strings");
+    }
+    return texts;
+  }
+
+  private static boolean isAbsent(JsonNode given) {
+    return given.isMissingNode() || given.isNull();
+  }
+
+  private static RpcException mustBe(String name, String what) {
+    return RpcException.invalidParams(
+        "The parameter notifications.%s must be %s.".formatted(name, what));
+  }
+
   /** The named tasks whose ids were minted for the caller. */
   private List<TaskIds.Task> tasks(JsonNode filter, McpRequest request) {
-    JsonNode named = filter.path(TASKS);
-    if (named.isMissingNode()) {
+    List<String> named = texts(filter, TASKS);
+    if (isAbsent(filter.path(TASKS))) {
       return List.of();
     }
     TaskMethods.require(request);
@@ -79,8 +121,8 @@ public final class SubscriptionsListen {
           "A subscription may follow at most %s tasks: name fewer.".formatted(MAX_TASKS));
     }
     Map<String, TaskIds.Task> known = new LinkedHashMap<>();
-    for (JsonNode id : named) {
-      TaskIds.Task task = tasks.find(id.asText(), request.caller());
+    for (String id : named) {
+      TaskIds.Task task = tasks.find(id, request.caller());
       if (task != null) {
         known.put(task.id(), task);
       }

@@ -22,6 +22,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Changes of features while a server runs, and their notifications. */
 @Timeout(60)
@@ -84,6 +86,37 @@ class ChangesTest {
     assertThat(updated.at("/params/uri").asText()).isEqualTo("test://a");
     assertThat(updated.at("/params/_meta").path(Subscriptions.ID).asInt()).isEqualTo(7);
     assertThat(method(events.next())).isEqualTo("notifications/tools/list_changed");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      value = {
+        "[]                                  | notifications must be an object",
+        "null                                | notifications must be an object",
+        "{'toolsListChanged':'true'}         | notifications.toolsListChanged must be true or false",
+        "{'promptsListChanged':1}            | notifications.promptsListChanged must be true or false",
+        "{'resourceSubscriptions':'test://a'}| resourceSubscriptions must be an array of strings",
+        "{'resourceSubscriptions':{'a':'b'}} | resourceSubscriptions must be an array of strings",
+        "{'resourceSubscriptions':['a',7]}   | resourceSubscriptions must be an array of strings",
+        "{'resourceSubscriptions':[null]}    | resourceSubscriptions must be an array of strings",
+        "{'taskIds':'x'}                     | notifications.taskIds must be an array of strings",
+      })
+  void aSubscriptionOfAnotherTypeIsRefusedAndNotTakenForOneToNothing(String filter, String why)
+      throws Exception {
+    Wired client = new Wired(server);
+    String params = "\"notifications\":" + filter.replace('\'', '"');
+
+    JsonNode error =
+        client
+            .listen(client.modernMessage("subscriptions/listen", "", params, "{}"))
+            .get()
+            .plain()
+            .path("error");
+
+    assertThat(error.path("code").asInt()).isEqualTo(-32602);
+    assertThat(error.path("message").asText()).contains(why);
   }
 
   @Test
