@@ -30,6 +30,7 @@ class AnyServerTest {
 
   private final FakeBus bus = new FakeBus();
   private final CountDownLatch interrupted = new CountDownLatch(1);
+  private final CountDownLatch released = new CountDownLatch(1);
   private McpServer one;
   private McpServer other;
 
@@ -50,6 +51,7 @@ class AnyServerTest {
     host.bus = bus.join();
     return McpServer.serving(host)
         .tool(McpTool.of("greet", "Greets").call(AnyServerTest::greet))
+        .tool(McpTool.of("later", "Greets when it may").call(this::later))
         .tool(McpTool.of("endless", "Never ends").call(this::endless))
         .tool(McpTool.of("log", "Logs").call(AnyServerTest::log))
         .resource(McpResource.text("test://a", "A", "text/plain", () -> "a"))
@@ -66,6 +68,12 @@ class AnyServerTest {
                 .content()
                 .path("name")
                 .asText());
+  }
+
+  private McpResult later(McpCall call) throws InterruptedException {
+    call.progress(1, 2);
+    released.await();
+    return greet(call);
   }
 
   private McpResult endless(McpCall call) throws InterruptedException {
@@ -150,6 +158,41 @@ class AnyServerTest {
     assertThat(reply(elsewhere(client), question, "Ada")).isEqualTo(202);
 
     assertThat(events.next().at("/result/content/0/text").asText()).isEqualTo("Hello, Ada");
+  }
+
+  @Test
+  void aQuestionIsAnsweredAtAnyServerInItsOwnSessionAlone() throws Exception {
+    Wired client = ada();
+    Events events = calling(client, "greet");
+    JsonNode question = events.next();
+
+    assertThat(reply(elsewhere(ada()), question, "Eve")).isEqualTo(202);
+    assertThat(reply(elsewhere(client), question, "Ada")).isEqualTo(202);
+
+    assertThat(events.next().at("/result/content/0/text").asText()).isEqualTo("Hello, Ada");
+  }
+
+  @Test
+  void aQuestionEndsWithItsSessionAtAnyServer() throws Exception {
+    Wired client = ada();
+    Events events = calling(client, "greet");
+    events.next();
+
+    elsewhere(client).method("DELETE").send("");
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+  }
+
+  @Test
+  void nothingIsAskedInASessionThatHasEnded() throws Exception {
+    Wired client = ada();
+    Events events = calling(client, "later");
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+
+    client.method("DELETE").send("");
+    released.countDown();
+
+    assertThat(events.next().at("/error/message").asText()).contains("session");
   }
 
   @Test

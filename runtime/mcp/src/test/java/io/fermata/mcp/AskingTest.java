@@ -19,8 +19,10 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
 
 /** A handler that asks, with clients of each revision. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class AskingTest {
   record Name(String name) {}
@@ -317,6 +319,29 @@ class AskingTest {
 
     assertThat(events.next().at("/result/content/0/text").asText())
         .isEqualTo("Hello, Ada Lovelace");
+  }
+
+  @Test
+  void aQuestionIsAnsweredInItsOwnSessionAlone() throws Exception {
+    Wired client = session(FORMS);
+    Events events = calling(client);
+    JsonNode first = events.next();
+
+    assertThat(session(FORMS).send(response(first, "Eve")).status()).isEqualTo(202);
+    assertThat(client.send(response(first, "Ada")).status()).isEqualTo(202);
+
+    assertThat(events.next().at("/params/message").asText()).contains("Ada");
+  }
+
+  @Test
+  void aQuestionEndsWithItsSession() throws Exception {
+    Wired client = session(FORMS);
+    Events events = calling(client);
+    events.next();
+
+    assertThat(client.method("DELETE").send("").status()).isEqualTo(204);
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
   }
 
   @Test

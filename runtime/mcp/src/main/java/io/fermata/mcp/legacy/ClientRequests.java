@@ -24,6 +24,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Requests of the server to clients of revisions before 2026-07-28, over the stream of an open
@@ -146,35 +147,43 @@ public final class ClientRequests {
     return nonce + "." + handles.derive("question " + nonce);
   }
 
+  /** Cancels what is asked in a session, to which nobody can reply any more. */
+  void end(String session, String principal) {
+    open.values().stream()
+        .filter(asked -> asked.asker().is(principal, session))
+        .forEach(asked -> asked.reply().completeExceptionally(RpcException.cancelled()));
+  }
+
   /**
    * Whether the response is to a request that is not open here, but may be on another host. This is
    * so once for each request, as nobody needs to pass a reply on twice.
    */
-  boolean isElsewhere(JsonNode response, AuthenticatedCaller caller) {
+  boolean isElsewhere(JsonNode response, AuthenticatedCaller caller, @Nullable String session) {
     String id = response.path("id").asText();
     int dot = id.indexOf('.');
     return dot > 0
         && !open.containsKey(id)
         && signed(id.substring(0, dot)).equals(id)
-        && passed(caller, id);
+        && passed(caller, session, id);
   }
 
-  private synchronized boolean passed(AuthenticatedCaller caller, String id) {
+  private synchronized boolean passed(
+      AuthenticatedCaller caller, @Nullable String session, String id) {
     // Who may not reply, whose reply counts nowhere, must not keep that of the right one back.
-    String key = id + caller.principal() + caller.scopes();
+    String key = id + caller.principal() + session + caller.scopes();
     boolean first = !passed.has(key);
     passed.put(caller.principal(), key, true);
     return first;
   }
 
   /**
-   * Takes a response of a client. A response to no open request is ignored.
+   * Takes a response of a client. A response to no open request of its session is ignored.
    *
    * @throws RpcException if the caller may not make the request that asks
    */
-  void complete(JsonNode response, AuthenticatedCaller caller) {
+  void complete(JsonNode response, AuthenticatedCaller caller, @Nullable String session) {
     Open asked = open.get(response.path("id").asText());
-    if (asked == null || !asked.asker().caller().principal().equals(caller.principal())) {
+    if (asked == null || !asked.asker().is(caller.principal(), session)) {
       return;
     }
     asked.asker().permission().accept(caller);

@@ -39,7 +39,7 @@ final class LegacyPeers {
   /** The messages of any server to the client are to have at least this level. */
   static final String LEVEL = "level-set";
 
-  /** Takes a message about a session, which is empty for a reply. */
+  /** Takes a message about a session, which is empty for a reply of a client that has none. */
   @FunctionalInterface
   private interface Receiver {
     void accept(String session, String principal, JsonNode content);
@@ -47,6 +47,7 @@ final class LegacyPeers {
 
   private final PeerServers peers;
   private final McpSessions sessions;
+  private final ClientRequests clientRequests;
 
   LegacyPeers(
       PeerServers peers,
@@ -55,7 +56,8 @@ final class LegacyPeers {
       CancellableRequests cancellable) {
     this.peers = peers;
     this.sessions = sessions;
-    on(REPLIED, (session, principal, content) -> reply(clientRequests, principal, content));
+    this.clientRequests = clientRequests;
+    on(REPLIED, this::reply);
     on(CANCELLED, cancellable::cancel);
     on(ENDED, (session, principal, content) -> end(session, principal));
     onChange(WATCHED, (state, uri) -> state.watch(uri));
@@ -68,7 +70,7 @@ final class LegacyPeers {
         what,
         message ->
             receiver.accept(
-                message.path("session").asText(),
+                message.path("session").asText(""),
                 message.path("principal").asText(),
                 message.path("content")));
   }
@@ -81,7 +83,7 @@ final class LegacyPeers {
   }
 
   /** A client has replied to a question of another server. */
-  void replied(JsonNode response, AuthenticatedCaller caller) {
+  void replied(JsonNode response, AuthenticatedCaller caller, @Nullable String session) {
     ObjectNode reply = Json.object();
     for (String member : List.of("id", "result", "error")) {
       if (response.has(member)) {
@@ -92,10 +94,10 @@ final class LegacyPeers {
     if (scopes != null) {
       scopes.forEach(reply.putArray(SCOPES)::add);
     }
-    pass(REPLIED, caller.principal(), null, reply);
+    pass(REPLIED, caller.principal(), session, reply);
   }
 
-  private static void reply(ClientRequests clientRequests, String principal, JsonNode content) {
+  private void reply(String session, String principal, JsonNode content) {
     JsonNode scopes = content.get(SCOPES);
     Set<String> all = new HashSet<>();
     if (scopes != null) {
@@ -103,7 +105,9 @@ final class LegacyPeers {
     }
     try {
       clientRequests.complete(
-          content, AuthenticatedCaller.checked(principal, scopes == null ? null : all));
+          content,
+          AuthenticatedCaller.checked(principal, scopes == null ? null : all),
+          session.isEmpty() ? null : session);
     } catch (RpcException e) {
       // The question stays open for who may reply to it.
     }
@@ -123,6 +127,7 @@ final class LegacyPeers {
   }
 
   private void end(String session, String principal) {
+    clientRequests.end(session, principal);
     try {
       sessions.end(session, principal);
     } catch (RpcException e) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.mcp.access.AuthenticatedCaller;
 import io.fermata.mcp.access.CallQuotas;
 import io.fermata.mcp.catalog.Subscriptions;
+import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.http.RequestExchange;
 import io.fermata.mcp.protocol.Client;
@@ -86,6 +87,7 @@ public final class LegacyProtocol implements LegacyEra {
 
   void end(String session, String principal) {
     sessions.end(session, principal);
+    clientRequests.end(session, principal);
     peers.pass(LegacyPeers.ENDED, principal, session, NullNode.getInstance());
   }
 
@@ -132,7 +134,17 @@ public final class LegacyProtocol implements LegacyEra {
   }
 
   private LegacyClient client(@Nullable String session, ClientState peer) {
-    return new LegacyClient(session, peer, clientRequests::ask, new CompletableFuture<>());
+    return new LegacyClient(session, peer, this::ask, new CompletableFuture<>());
+  }
+
+  /** Nobody could reply in a session that has ended since its request began. */
+  private CompletionStage<ObjectNode> ask(
+      Map<String, McpAsk> asks, Client.Asker asker, OutboundQueue queue) {
+    String session = asker.session();
+    if (session != null) {
+      sessions.require(session, asker.caller().principal());
+    }
+    return clientRequests.ask(asks, asker, queue);
   }
 
   @Override
@@ -172,10 +184,10 @@ public final class LegacyProtocol implements LegacyEra {
     if (session != null) {
       sessions.require(session, arrival.principal());
     }
-    if (clientRequests.isElsewhere(response, arrival.caller())) {
-      peers.replied(response, arrival.caller());
+    if (clientRequests.isElsewhere(response, arrival.caller(), session)) {
+      peers.replied(response, arrival.caller(), session);
     } else {
-      clientRequests.complete(response, arrival.caller());
+      clientRequests.complete(response, arrival.caller(), session);
     }
   }
 

@@ -7,6 +7,7 @@ import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.rpc.RpcException;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -31,9 +32,18 @@ public interface Client {
   /**
    * Whose request asks.
    *
+   * @param session its transport session, which the reply must come in; null if it has none
    * @param permission as {@link McpRequest#permission()}
    */
-  record Asker(AuthenticatedCaller caller, Consumer<AuthenticatedCaller> permission) {}
+  record Asker(
+      AuthenticatedCaller caller,
+      @Nullable String session,
+      Consumer<AuthenticatedCaller> permission) {
+    /** Whether a message is of the same principal in the same session. */
+    public boolean is(String principal, @Nullable String inSession) {
+      return caller.principal().equals(principal) && Objects.equals(session, inSession);
+    }
+  }
 
   /** Requests of the server to the client. */
   interface Questions {

@@ -68,7 +68,7 @@ public record McpRequest(
 
   /** Who asks the questions of this request. */
   public Client.Asker asker() {
-    return new Client.Asker(caller, permission);
+    return new Client.Asker(caller, client.session(), permission);
   }
 
   /** What to do when the client cancels the request, or disconnects from its stream. */

@@ -31,7 +31,7 @@ class ClientRequestsTest {
   private static final Client.Asker ADA = asker(AuthenticatedCaller.trusted("ada"));
 
   private static Client.Asker asker(AuthenticatedCaller caller) {
-    return new Client.Asker(caller, anyone -> {});
+    return new Client.Asker(caller, null, anyone -> {});
   }
 
   private RpcException refusal(Duration timeout, Runnable meanwhile) {

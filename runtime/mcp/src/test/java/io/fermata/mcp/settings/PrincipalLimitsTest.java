@@ -327,7 +327,7 @@ class PrincipalLimitsTest {
   }
 
   private static Client.Asker asker(String principal) {
-    return new Client.Asker(AuthenticatedCaller.trusted(principal), anyone -> {});
+    return new Client.Asker(AuthenticatedCaller.trusted(principal), null, anyone -> {});
   }
 
   @Test
