@@ -2,6 +2,7 @@
 module io.fermata.mcp {
   requires com.nimbusds.jose.jwt;
   requires io.netty.buffer;
+  requires io.netty.codec;
   requires io.netty.codec.http;
   requires io.netty.common;
   requires io.netty.transport;

@@ -116,6 +116,8 @@ public final class HttpVerticle extends VerticleBase {
             .connectionHandler(this::opened)
             // Broken connections are normal, and not worth a log line.
             .exceptionHandler(broken -> {})
+            .invalidRequestHandler(
+                request -> RequestExchange.refuseUnreadable(request, refusing(request)))
             .requestHandler(this::serve);
     server = starting;
     vertx.setPeriodic(tick(limits.requestTimeout()), now -> closeLate());
@@ -323,7 +325,13 @@ public final class HttpVerticle extends VerticleBase {
       refuse(request, principal, refusal(e), refusing);
       return;
     }
-    if (operations.servesOperators(request.path())) {
+    if (!MediaTypes.isUncompressed(request)) {
+      RequestExchange.refuse(
+          request,
+          RpcException.http(
+              415, "The body must not be compressed: send it without a Content-Encoding."),
+          refusing);
+    } else if (operations.servesOperators(request.path())) {
       operations.serve(request, () -> arrived(request));
     } else if (route != null) {
       RequestExchange.answer(

@@ -25,6 +25,12 @@ public final class MediaTypes {
         && (!lower.contains("charset=") || UTF_8.matcher(lower).find());
   }
 
+  /** Whether the body is what its Content-Type says, not compressed. */
+  static boolean isUncompressed(HttpServerRequest request) {
+    return request.headers().getAll(HttpHeaders.CONTENT_ENCODING).stream()
+        .allMatch(encoding -> encoding.strip().equalsIgnoreCase("identity"));
+  }
+
   /** Whether a client accepts what may be sent to every client of its revision. */
   static boolean acceptsAnswers(HttpServerRequest request, boolean modern) {
     String accept = accept(request);

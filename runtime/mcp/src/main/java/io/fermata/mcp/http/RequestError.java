@@ -16,9 +16,14 @@ public enum RequestError {
   NOT_ACCEPTABLE(406, "Accept does not list text/event-stream", "List it"),
   REQUEST_TIMEOUT(408, "The body did not arrive in time", "Send it faster, or less of it"),
   BODY_TOO_LONG(413, "The body is longer than it may be", "Send less"),
-  NOT_JSON(415, "The Content-Type is not application/json, in UTF-8", "Send JSON"),
+  URI_TOO_LONG(414, "The request line is longer than it may be", "Send a shorter path or query"),
+  NOT_JSON(
+      415,
+      "The Content-Type is not application/json, in UTF-8, or there is a Content-Encoding",
+      "Send JSON, not compressed"),
   TOO_MANY_CALLS(429, "The caller has more calls than it may", "Retry it after Retry-After"),
   TOO_MANY_STREAMS(429, "The caller has as many event streams as it may", "Close one first"),
+  HEADERS_TOO_LONG(431, "The headers are longer than they may be", "Send fewer or shorter ones"),
   INTERNAL_ERROR(500, "The server failed, and has logged why", "Ask its operator"),
   UNAVAILABLE(
       503,

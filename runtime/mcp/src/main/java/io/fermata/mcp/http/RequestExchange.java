@@ -9,6 +9,8 @@ import io.fermata.mcp.protocol.OutboundQueue;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import io.fermata.mcp.rpc.Response;
 import io.fermata.mcp.rpc.RpcException;
+import io.netty.handler.codec.http.TooLongHttpHeaderException;
+import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.vertx.core.Context;
 import io.vertx.core.MultiMap;
 import io.vertx.core.Vertx;
@@ -149,6 +151,30 @@ public final class RequestExchange {
     RpcException late =
         RpcException.http(408, "The body did not arrive in time: send it faster, or less of it.");
     refusing(request, late, refusing).rejectEarly(late);
+  }
+
+  /** Rejects a request that is no HTTP, so that nothing after it can be read. */
+  static void refuseUnreadable(
+      HttpServerRequest request, Function<RpcException, Response> refusing) {
+    RpcException why = unreadable(request.decoderResult().cause());
+    refusing(request, why, refusing).rejectEarly(why);
+  }
+
+  private static RpcException unreadable(@Nullable Throwable cause) {
+    if (cause instanceof TooLongHttpLineException) {
+      return RpcException.http(
+          414,
+          "The request line exceeds %s bytes: send a shorter path or query."
+              .formatted(HttpLimits.MAX_FIRST_LINE));
+    } else if (cause instanceof TooLongHttpHeaderException) {
+      return RpcException.http(
+          431,
+          "The headers exceed %s bytes: send fewer or shorter ones."
+              .formatted(HttpLimits.MAX_HEADERS));
+    }
+    return RpcException.http(
+        400,
+        "The request is not valid HTTP/1.1: correct its first line or its headers, such as Content-Length and Transfer-Encoding.");
   }
 
   /** An MCP error response. */

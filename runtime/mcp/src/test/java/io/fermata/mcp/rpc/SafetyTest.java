@@ -342,6 +342,37 @@ class SafetyTest {
   }
 
   @Test
+  void whatIsNoHttpIsRefusedWithTheReasonAndItsConnectionIsClosed() throws IOException {
+    assertThat(raw("GET /" + "p".repeat(9_000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        .contains(" 414 ", "connection: close", "\"uri_too_long\"", "exceeds 4096 bytes");
+    assertThat(raw(new String(head("X-Much: " + "m".repeat(20_000)), UTF_8)))
+        .contains(" 431 ", "connection: close", "\"jsonrpc\"", "exceed 16384 bytes");
+    for (String wrong :
+        List.of(
+            "Content-Length: many",
+            "Content-Length: 2\r\nContent-Length: 3",
+            "Content-Length: 2\r\nTransfer-Encoding: chunked")) {
+      assertThat(raw(new String(head(wrong), UTF_8)))
+          .as(wrong)
+          .contains(" 400 ", "connection: close", "not valid HTTP", "Content-Length");
+    }
+    try (Socket socket = connect()) {
+      socket.getOutputStream().write("what is this\r\n\r\n".getBytes(UTF_8));
+      firstResponse(socket);
+      assertThat(socket.getInputStream().read()).isEqualTo(-1);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"identity,200", "Identity,200", "gzip,415", "'gzip, identity',415"})
+  void aBodyMustNotBeCompressed(String encoding, int status) {
+    Wired.Said said = client().with("Content-Encoding", encoding).request("ping", "");
+
+    assertThat(said.status()).isEqualTo(status);
+    assertThat(said.message()).contains(status == 200 ? "" : "without a Content-Encoding");
+  }
+
+  @Test
   void aClientThatLeavesDuringACallDisturbsNobody() throws Exception {
     byte[] body = ECHO.replace("echo", "working").formatted("{}").getBytes(UTF_8);
     List<FakeHost.Work> left = new ArrayList<>();
