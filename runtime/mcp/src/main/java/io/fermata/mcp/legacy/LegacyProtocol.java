@@ -216,7 +216,12 @@ public final class LegacyProtocol implements LegacyEra {
   public CompletionStage<RpcResult> orCancelled(
       McpRequest request, Supplier<CompletionStage<RpcResult>> answering) {
     String session = isBatched(request) ? CONNECTION : request.session();
-    return session == null ? answering.get() : cancellable.orCancelled(session, request, answering);
+    return session == null
+        ? answering.get()
+        : cancellable.orCancelled(
+            session,
+            request,
+            () -> sessions.inFlight(answering.get(), session, request.principal()));
   }
 
   /** A connection itself cancels what is in no batch. */

@@ -51,13 +51,24 @@ public final class McpSessions {
    */
   private record Entry(Key key, String session, ClientState peer, long seen) {}
 
-  private record Listening(ClientState peer, CompletableFuture<Void> ended) {}
+  /** A session with requests in flight or streams: nothing that its client chose is forgotten. */
+  private static final class InUse {
+    private final Entry entry;
+    private int uses;
 
-  /** The states of clients, least recently used first. */
-  private final FairShares<Key, Entry> active;
+    /** The latest one that its client opened. */
+    private @Nullable CompletableFuture<Void> stream;
 
-  /** The streams of clients, the latest of each. */
-  private final Map<Key, Listening> listening = new HashMap<>();
+    InUse(Entry entry) {
+      this.entry = entry;
+    }
+  }
+
+  /** The sessions with nothing open, least recently used first. */
+  private final FairShares<Key, Entry> idle;
+
+  /** The others; what limits requests and streams limits them. */
+  private final Map<Key, InUse> inUse = new HashMap<>();
 
   /** The sessions that clients ended, or whose choices were forgotten, the latest of them. */
   private final FairShares<Key, Boolean> ended;
@@ -68,7 +79,7 @@ public final class McpSessions {
   public McpSessions(ToolHost host, LongSupplier nanos, int each) {
     this.host = host;
     this.nanos = nanos;
-    this.active = new FairShares<>(each, REMEMBERED, (principal, entry) -> forgotten(entry));
+    this.idle = new FairShares<>(each, REMEMBERED, (principal, entry) -> forgotten(entry));
     this.ended = new FairShares<>(each, REMEMBERED, (principal, forgotten) -> {});
   }
 
@@ -86,18 +97,23 @@ public final class McpSessions {
    */
   public ClientState require(String session, String principal) {
     ClientState used = used(session, principal);
-    return used == null ? known(principal, issued(session)) : used;
+    return used == null ? known(principal, issued(session)).peer() : used;
   }
 
   /** The state under an id that was checked before; null if it must be checked. */
   private synchronized @Nullable ClientState used(String session, String principal) {
     Key key = new Key(Id.handle(session), principal);
-    Entry entry = active.get(key);
+    Entry entry = entry(key);
     if (entry == null || !entry.session().equals(session)) {
       return null;
     }
     keep(key, session, entry.peer());
     return entry.peer();
+  }
+
+  private @Nullable Entry entry(Key key) {
+    InUse open = inUse.get(key);
+    return open == null ? idle.get(key) : open.entry;
   }
 
   /**
@@ -108,57 +124,64 @@ public final class McpSessions {
    */
   ClientState listening(String session, String principal, CompletableFuture<Void> ended) {
     Id id = issued(session);
-    Key key = id.key(principal);
-    ClientState peer;
-    Listening before;
+    InUse use;
+    CompletableFuture<Void> before;
     synchronized (this) {
-      peer = known(principal, id);
-      before = listening.put(key, new Listening(peer, ended));
+      use = begun(known(principal, id));
+      before = use.stream;
+      use.stream = ended;
     }
     complete(before);
     CompletionStage<Void> end = ended;
-    end.whenComplete((done, failure) -> closed(key, ended));
-    return peer;
+    end.whenComplete((done, failure) -> leave(use));
+    return use.entry.peer();
   }
 
   /** Outside the lock, as others act on it. */
-  private static void complete(@Nullable Listening stream) {
+  private static void complete(@Nullable CompletableFuture<Void> stream) {
     if (stream != null) {
-      stream.ended().complete(null);
+      stream.complete(null);
     }
   }
 
-  private synchronized void closed(Key key, CompletableFuture<Void> ended) {
-    Listening open = listening.get(key);
-    if (open != null && open.ended() == ended) {
-      listening.remove(key);
-      if (!active.has(key)) {
-        forgotten(key, open.peer());
-      }
+  /** The same answer; until then, what the client of the session chose, if anything, is kept. */
+  <T> CompletionStage<T> inFlight(CompletionStage<T> answer, String session, String principal) {
+    InUse use;
+    synchronized (this) {
+      Entry entry = entry(new Key(Id.handle(session), principal));
+      use = entry == null ? null : begun(entry);
+    }
+    return use == null ? answer : answer.whenComplete((done, failure) -> leave(use));
+  }
+
+  private InUse begun(Entry entry) {
+    idle.remove(entry.key());
+    InUse use = inUse.computeIfAbsent(entry.key(), key -> new InUse(entry));
+    use.uses++;
+    return use;
+  }
+
+  /** The session is idle from now on if this was all that was open, and if it has not ended. */
+  private synchronized void leave(InUse use) {
+    Entry entry = use.entry;
+    use.uses--;
+    if (use.uses == 0 && inUse.remove(entry.key(), use)) {
+      keep(entry.key(), entry.session(), entry.peer());
     }
   }
 
   private void forgotten(Entry entry) {
-    forgotten(entry.key(), entry.peer());
-  }
-
-  private void forgotten(Key key, ClientState peer) {
-    if (peer.hasChosen() && !listening.containsKey(key)) {
-      ended.put(key.principal(), key, true);
+    if (entry.peer().hasChosen()) {
+      ended.put(entry.key().principal(), entry.key(), true);
     }
   }
 
-  private synchronized ClientState known(String principal, Id id) {
+  private synchronized Entry known(String principal, Id id) {
     Key key = id.key(principal);
     requireNotEnded(key);
-    Entry known = active.remove(key);
-    Listening open = listening.get(key);
-    ClientState peer =
-        known != null
-            ? known.peer()
-            : open != null ? open.peer() : ClientState.declaring(id.capabilities());
-    keep(key, id.text(), peer);
-    return peer;
+    Entry known = entry(key);
+    return keep(
+        key, id.text(), known == null ? ClientState.declaring(id.capabilities()) : known.peer());
   }
 
   /** A session that this server opened. The check is slow, so it runs outside the lock. */
@@ -176,12 +199,14 @@ public final class McpSessions {
     }
   }
 
-  private synchronized void keep(Key key, String session, ClientState peer) {
+  private synchronized Entry keep(Key key, String session, ClientState peer) {
     long now = nanos.getAsLong();
-    active.put(key.principal(), key, new Entry(key, session, peer, now));
-    active
-        .removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos())
-        .forEach(this::forgotten);
+    Entry entry = new Entry(key, session, peer, now);
+    if (!inUse.containsKey(key)) {
+      idle.put(key.principal(), key, entry);
+    }
+    idle.removeEldestWhile(eldest -> now - eldest.seen() > IDLE.toNanos()).forEach(this::forgotten);
+    return entry;
   }
 
   /**
@@ -193,11 +218,12 @@ public final class McpSessions {
     complete(ended(issued(session).key(principal)));
   }
 
-  private synchronized @Nullable Listening ended(Key key) {
+  private synchronized @Nullable CompletableFuture<Void> ended(Key key) {
     requireNotEnded(key);
     ended.put(key.principal(), key, true);
-    active.remove(key);
-    return listening.get(key);
+    idle.remove(key);
+    InUse open = inUse.remove(key);
+    return open == null ? null : open.stream;
   }
 
   /**

@@ -12,7 +12,8 @@ package io.fermata.mcp.settings;
  * @param openQuestions questions of handlers that wait for its clients of the revisions before
  *     2026-07-28
  * @param sessions sessions of those revisions whose choices (watched resources, the level of log
- *     messages) are remembered; beyond that, the least recently used of them is gone
+ *     messages) are remembered; beyond that, the least recently used of those with nothing open is
+ *     gone
  * @param requestStates used request states that are remembered for half an hour; beyond that, the
  *     oldest are forgotten, and states issued before them expire
  */

@@ -108,7 +108,7 @@ class McpSessionsTest {
   }
 
   @Test
-  void aSessionWhoseStreamWasAllThatKeptItsChoicesIsGoneWithIt() {
+  void aClientWhoseOldStreamBreaksOpensAnotherOne() {
     String session = open();
     CompletableFuture<Void> stream = new CompletableFuture<>();
     sessions.listening(session, "ada", stream);
@@ -116,7 +116,44 @@ class McpSessionsTest {
     open();
 
     stream.complete(null);
+    now.addAndGet(McpSessions.IDLE.toNanos());
+    open();
 
+    assertThat(sessions.listening(session, "ada", new CompletableFuture<>()).watched)
+        .containsExactly("test://known");
+  }
+
+  @Test
+  void aSessionIsNotIdleBeforeTheLastOfItsRequestsIsAnswered() {
+    String session = open();
+    CompletableFuture<Void> first = new CompletableFuture<>();
+    CompletableFuture<Void> last = new CompletableFuture<>();
+    sessions.inFlight(first, session, "ada");
+    sessions.inFlight(last, session, "ada");
+    first.complete(null);
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+
+    last.completeExceptionally(RpcException.cancelled());
+    now.addAndGet(McpSessions.IDLE.toNanos());
+    open();
+    assertThat(known(session, "ada")).isTrue();
+
+    now.addAndGet(McpSessions.IDLE.toNanos() + 1);
+    open();
+    assertGone(session);
+  }
+
+  @Test
+  void aSessionThatItsClientEndedStaysSoWhenItsRequestsAreAnswered() {
+    String session = open();
+    CompletableFuture<Void> answer = new CompletableFuture<>();
+    sessions.inFlight(answer, session, "ada");
+
+    sessions.end(session, "ada");
+    assertGone(session);
+
+    answer.complete(null);
     assertGone(session);
   }
 

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.mcp.Events;
 import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.McpServer;
 import io.fermata.mcp.McpServerBuilder;
@@ -324,6 +325,41 @@ class PrincipalLimitsTest {
     assertThatThrownBy(() -> states.open(bobs.get(0), "bob", "call").use("make a new call"))
         .as("what was forgotten is not taken twice")
         .isInstanceOf(RpcException.class);
+  }
+
+  /** A client of ann that has chosen a level, which is remembered of one session at a time. */
+  private static Wired choosing(McpServer server) {
+    Wired client = of(server, "ann").session("2025-11-25", "{}");
+    assertThat(client.request("logging/setLevel", "\"level\":\"debug\"").status()).isEqualTo(200);
+    return client;
+  }
+
+  @Test
+  void aSessionWithACallInFlightDoesNotGoForAnother() throws Exception {
+    McpTool endless =
+        McpTool.of("endless", "Never ends")
+            .callAsync(
+                call -> {
+                  call.progress(0, 1);
+                  return new CompletableFuture<>();
+                });
+    try (McpServer server = builder(limits -> limits.sessions(1)).tool(endless).start()) {
+      Wired client = choosing(server);
+      Events events =
+          client
+              .listen(
+                  """
+                  {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"endless","_meta":{"progressToken":"t"}}}""")
+              .get();
+      assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+      choosing(server);
+
+      assertThat(client.request("ping", "").status()).isEqualTo(200);
+      client.send(
+          """
+          {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}""");
+      assertThat(events.next().at("/error/message").asText()).contains("cancelled");
+    }
   }
 
   private static Client.Asker asker(String principal) {
