@@ -10,6 +10,7 @@ import io.fermata.mcp.feature.McpLevel;
 import io.fermata.mcp.feature.McpResource;
 import io.fermata.mcp.feature.McpResult;
 import io.fermata.mcp.feature.McpTool;
+import io.fermata.mcp.settings.PrincipalLimits;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -47,6 +48,10 @@ class AnyServerTest {
   }
 
   private McpServer server() {
+    return server(PrincipalLimits.DEFAULT);
+  }
+
+  private McpServer server(PrincipalLimits limits) {
     FakeHost host = new FakeHost();
     host.bus = bus.join();
     return McpServer.serving(host)
@@ -57,6 +62,7 @@ class AnyServerTest {
         .resource(McpResource.text("test://a", "A", "text/plain", () -> "a"))
         .apiKey("ada", "key-of-ada")
         .apiKey("bob", "key-of-bob")
+        .perPrincipal(limits)
         .port(0)
         .start();
   }
@@ -215,6 +221,25 @@ class AnyServerTest {
 
     assertThat(events.next().at("/error/message").asText()).contains("cancelled");
     assertThat(interrupted.await(60, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  void aRequestIsCancelledAtAServerThatHasForgottenItsSession() throws Exception {
+    other.close();
+    other = server(PrincipalLimits.DEFAULT.sessions(1));
+    Wired client = ada();
+    elsewhere(client).request("logging/setLevel", "\"level\":\"debug\"");
+    Events events = calling(client, "endless");
+    assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
+    at(other, "ada").session("2025-11-25", FORMS);
+    assertThat(elsewhere(client).request("ping", "").status()).isEqualTo(404);
+
+    elsewhere(client)
+        .send(
+            """
+            {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}""");
+
+    assertThat(events.next().at("/error/message").asText()).contains("cancelled");
   }
 
   @Test

@@ -92,7 +92,7 @@ public final class LegacyHttp implements LegacyTransport {
     if (lastEvent == null) {
       listen(request, caller, session);
     } else {
-      protocol.sessions().require(session, caller.principal());
+      protocol.sessions().requireNotDeleted(session, caller.principal());
       ResumedResponse.begin(
           request.response(), heartbeat, logs.find(session, caller.principal(), lastEvent));
     }

@@ -180,10 +180,7 @@ public final class LegacyProtocol implements LegacyEra {
 
   @Override
   public void response(JsonNode response, MessageSource arrival) {
-    String session = arrival instanceof MessageSource.Post post ? post.session() : null;
-    if (session != null) {
-      sessions.require(session, arrival.principal());
-    }
+    String session = undeleted(arrival);
     if (clientRequests.isElsewhere(response, arrival.caller(), session)) {
       peers.replied(response, arrival.caller(), session);
     } else {
@@ -191,10 +188,19 @@ public final class LegacyProtocol implements LegacyEra {
     }
   }
 
+  /** The session that a message names, which its client has not ended; null if it names none. */
+  private @Nullable String undeleted(MessageSource arrival) {
+    String session = arrival instanceof MessageSource.Post post ? post.session() : null;
+    if (session != null) {
+      sessions.requireNotDeleted(session, arrival.principal());
+    }
+    return session;
+  }
+
   @Override
   public void notification(RpcMessage message, MessageSource arrival) {
-    client(arrival);
-    String session = arrival instanceof MessageSource.Post post ? post.session() : CONNECTION;
+    String named = undeleted(arrival);
+    String session = arrival instanceof MessageSource.Post ? named : CONNECTION;
     JsonNode id = message.params().path("requestId");
     if (session == null
         || !message.method().equals("notifications/cancelled")

@@ -70,8 +70,15 @@ public final class McpSessions {
   /** The others; what limits requests and streams limits them. */
   private final Map<Key, InUse> inUse = new HashMap<>();
 
-  /** The sessions that clients ended, or whose choices were forgotten, the latest of them. */
-  private final FairShares<Key, Boolean> ended;
+  private enum End {
+    /** By the client. */
+    DELETED,
+    /** What its client chose is no longer known. */
+    FORGOTTEN
+  }
+
+  /** The sessions that have ended, the latest of them. */
+  private final FairShares<Key, End> ended;
 
   /**
    * @param each how many sessions of one principal are remembered
@@ -98,6 +105,22 @@ public final class McpSessions {
   public ClientState require(String session, String principal) {
     ClientState used = used(session, principal);
     return used == null ? known(principal, issued(session)).peer() : used;
+  }
+
+  /**
+   * Checks the session of a message about a request that is open, maybe on another server. This
+   * needs nothing that the client chose.
+   *
+   * @throws RpcException if the session is unknown to this server or its client has ended it
+   */
+  void requireNotDeleted(String session, String principal) {
+    if (used(session, principal) == null && isDeleted(issued(session).key(principal))) {
+      throw RpcException.sessionGone();
+    }
+  }
+
+  private synchronized boolean isDeleted(Key key) {
+    return ended.get(key) == End.DELETED;
   }
 
   /** The state under an id that was checked before; null if it must be checked. */
@@ -172,7 +195,7 @@ public final class McpSessions {
 
   private void forgotten(Entry entry) {
     if (entry.peer().hasChosen()) {
-      ended.put(entry.key().principal(), entry.key(), true);
+      ended.put(entry.key().principal(), entry.key(), End.FORGOTTEN);
     }
   }
 
@@ -220,7 +243,7 @@ public final class McpSessions {
 
   private synchronized @Nullable CompletableFuture<Void> ended(Key key) {
     requireNotEnded(key);
-    ended.put(key.principal(), key, true);
+    ended.put(key.principal(), key, End.DELETED);
     idle.remove(key);
     InUse open = inUse.remove(key);
     return open == null ? null : open.stream;

@@ -242,6 +242,22 @@ class McpSessionsTest {
   }
 
   @Test
+  void whatWasForgottenOfASessionDoesNotMatterToItsOpenRequests() {
+    String forgotten = open();
+    String deleted = open();
+    sessions.end(deleted, "ada");
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+
+    sessions.requireNotDeleted(forgotten, "ada");
+    assertGone(forgotten);
+    assertThatThrownBy(() -> sessions.requireNotDeleted(deleted, "ada"))
+        .isInstanceOf(RpcException.class);
+    assertThatThrownBy(() -> sessions.requireNotDeleted("made-up", "ada"))
+        .isInstanceOf(RpcException.class);
+  }
+
+  @Test
   void anIdleSessionWhoseClientChoseNothingContinues() {
     String session = sessions.open("ada", Json.object());
 

@@ -345,12 +345,7 @@ class PrincipalLimitsTest {
                 });
     try (McpServer server = builder(limits -> limits.sessions(1)).tool(endless).start()) {
       Wired client = choosing(server);
-      Events events =
-          client
-              .listen(
-                  """
-                  {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"endless","_meta":{"progressToken":"t"}}}""")
-              .get();
+      Events events = client.listen(notifying("endless")).get();
       assertThat(events.next().path("method").asText()).isEqualTo("notifications/progress");
       choosing(server);
 
@@ -360,6 +355,35 @@ class PrincipalLimitsTest {
           {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}""");
       assertThat(events.next().at("/error/message").asText()).contains("cancelled");
     }
+  }
+
+  @Test
+  void anAnswerIsResumedThoughItsSessionWentForAnother() throws Exception {
+    McpTool quick =
+        McpTool.of("quick", "Answers")
+            .call(
+                call -> {
+                  call.progress(0, 1);
+                  return McpResult.text("done");
+                });
+    try (McpServer server = builder(limits -> limits.sessions(1)).tool(quick).start()) {
+      Wired client = choosing(server);
+      Events events = client.listen(notifying("quick")).get();
+      events.next();
+      String first = events.lastId();
+      events.rest();
+      choosing(server);
+      assertThat(client.request("ping", "").status()).isEqualTo(404);
+
+      Events resumed = client.method("GET").with("Last-Event-ID", first).listen("").get();
+
+      assertThat(resumed.rest().get(0).at("/result/content/0/text").asText()).isEqualTo("done");
+    }
+  }
+
+  private static String notifying(String tool) {
+    return "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"_meta\":{\"progressToken\":\"t\"}}}"
+        .formatted(tool);
   }
 
   private static Client.Asker asker(String principal) {
