@@ -27,6 +27,7 @@ import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.cfg.MutableCoercionConfig;
 import com.fasterxml.jackson.databind.exc.MismatchedInputException;
+import com.fasterxml.jackson.databind.exc.ValueInstantiationException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -262,13 +263,20 @@ public final class Json {
   /** Says where and what was expected; what is there may be secret, so it is not named. */
   public static IllegalArgumentException unreadable(IOException e) {
     String path = path(e);
-    String where = path.isEmpty() ? "it" : path;
+    return new IllegalArgumentException((path.isEmpty() ? "it" : path) + " is " + wrong(e), e);
+  }
+
+  private static String wrong(IOException e) {
+    if (e instanceof ValueInstantiationException thrown && thrown.getCause() != null) {
+      boolean empty = thrown.getCause() instanceof NullPointerException;
+      return "refused by the constructor of %s: %s%s"
+          .formatted(
+              thrown.getType().getRawClass().getSimpleName(),
+              thrown.getCause().getClass().getSimpleName(),
+              empty ? "; every field starts empty, so it must take null" : "");
+    }
     Class<?> type = e instanceof MismatchedInputException wrong ? wrong.getTargetType() : null;
-    return new IllegalArgumentException(
-        where
-            + " is not "
-            + (type == null ? "what is expected" : "of type " + type.getSimpleName()),
-        e);
+    return "not " + (type == null ? "what is expected" : "of type " + type.getSimpleName());
   }
 
   /** The same of a tree that is a part of another. */

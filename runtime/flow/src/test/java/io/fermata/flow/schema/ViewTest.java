@@ -301,6 +301,26 @@ class ViewTest {
         .isInstanceOf(IllegalArgumentException.class);
   }
 
+  record Strict(List<String> dishes, String note) {
+    Strict {
+      dishes = List.copyOf(dishes);
+      if (note != null && note.isEmpty()) {
+        throw new IllegalArgumentException("secret");
+      }
+    }
+  }
+
+  @Test
+  void aConstructorThatRefusesTheStateIsNamedWithWhatItThrows() {
+    StateSchema<Strict> strict = new StateSchema<>(Strict.class);
+    assertThatThrownBy(() -> strict.view(Json.object()))
+        .hasMessage(
+            "it is refused by the constructor of Strict: NullPointerException; every field starts"
+                + " empty, so it must take null");
+    assertThatThrownBy(() -> strict.view(data("{'dishes': [], 'note': ''}")))
+        .hasMessage("it is refused by the constructor of Strict: IllegalArgumentException");
+  }
+
   @Test
   void anElementThatCannotBeReadIsTheFailureOfTheActionThatAppendsIt() {
     Map<String, Object> wrong = new LinkedHashMap<>(Map.of("pieces", "many"));
