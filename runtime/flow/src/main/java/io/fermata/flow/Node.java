@@ -17,6 +17,7 @@ import java.time.Instant;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BiFunction;
@@ -170,6 +171,13 @@ public sealed interface Node<S extends Record> {
       return until instanceof After<S> after ? after.time() : null;
     }
 
+    /** The moment at which it ends. */
+    public Instant ends(S state, Instant now) {
+      return Objects.requireNonNull(
+          until.of(state, now),
+          () -> "The function of sleep node " + id + " returned null; return when it ends");
+    }
+
     @Override
     public Observation.Kind kind() {
       return Observation.Kind.SLEEP;
@@ -178,19 +186,20 @@ public sealed interface Node<S extends Record> {
 
   /** When a sleep ends. */
   sealed interface Until<S extends Record> {
-    Instant of(S state, Instant now);
+    @Nullable Instant of(S state, Instant now);
   }
 
   record After<S extends Record>(Function<S, Duration> time) implements Until<S> {
     @Override
-    public Instant of(S state, Instant now) {
-      return now.plus(time.apply(state));
+    public @Nullable Instant of(S state, Instant now) {
+      Duration known = time.apply(state);
+      return known == null ? null : now.plus(known);
     }
   }
 
   record Moment<S extends Record>(Function<S, Instant> moment) implements Until<S> {
     @Override
-    public Instant of(S state, Instant now) {
+    public @Nullable Instant of(S state, Instant now) {
       return moment.apply(state);
     }
   }

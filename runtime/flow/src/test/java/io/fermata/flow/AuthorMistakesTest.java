@@ -14,6 +14,9 @@ import io.fermata.flow.event.Verdict;
 import io.fermata.flow.schema.Computed;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Mistakes of authors are refused early, and the node is named. */
@@ -76,6 +79,60 @@ class AuthorMistakesTest {
         .contains("write#1 writes note", "cannot be written as JSON");
     assertThat(failing(run -> run.emit("priced", lambda)).detail())
         .contains("write#1 emits priced", "cannot be written as JSON");
+  }
+
+  @Test
+  void aStepThatAppendsToWhatIsNoListIsNamedWithTheField() {
+    assertThat(failing(run -> run.append("text", "a")).detail())
+        .contains("write#1 appends to text, which is no list but a text (String); use set(…)");
+  }
+
+  @Test
+  void aStepThatWritesWhatAFieldCannotHoldIsNamedWithTheElement() {
+    assertThat(failing(run -> run.append("texts", "a").append("texts", Map.of("a", 1))).detail())
+        .contains("write#1 writes what the state cannot hold: texts.1 is not of type String");
+    assertThat(failing(run -> run.set("text", 1)).detail())
+        .contains("write#1 writes what the state cannot hold: text is not of type String");
+  }
+
+  @Test
+  void aStepThatReadsAFieldAsAnotherTypeIsNamedWithTheField() {
+    assertThat(failing(run -> run.set("text", "a").get("text", Integer.class)).detail())
+        .contains(
+            "write#1 cannot read text as Integer, as it is not of type Integer; it holds JSON of"
+                + " type string");
+  }
+
+  @Test
+  void aValidatorThatReturnsNullIsNamedWithItsField() {
+    Stream.<Consumer<QuestionOptions<Stay>>>of(
+            o -> o.validate((Integer from) -> null),
+            o -> o.validateAsync((Integer from) -> CompletableFuture.completedStage(null)))
+        .forEach(
+            check -> {
+              Driver talk =
+                  new Driver(
+                      stay()
+                          .ask("ask", q -> q.question("from", "From?", check))
+                          .edge(START, "ask")
+                          .edge("ask", END)
+                          .compile());
+              assertThat(code(talk.start("from", 1))).isEqualTo("validator_failed");
+              assertThat(talk.events(Event.Stopped.class).get(0).detail())
+                  .contains(
+                      "The validator of from at ask#1 returned null; return accept() or reject(…)");
+            });
+  }
+
+  @Test
+  void aSleepWithoutAnEndIsNamed() {
+    for (FlowBuilder<Stay> sleeping :
+        List.of(stay().sleepUntil("rest", s -> null), stay().sleep("rest", s -> null))) {
+      Driver talk = new Driver(sleeping.edge(START, "rest").edge("rest", END).compile());
+      assertThat(code(talk.start())).isEqualTo("step_failed");
+      assertThat(talk.events(Event.Stopped.class).get(0).detail())
+          .contains("The function of sleep node rest returned null; return when it ends");
+    }
   }
 
   @Test

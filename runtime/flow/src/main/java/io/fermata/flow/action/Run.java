@@ -1,5 +1,6 @@
 package io.fermata.flow.action;
 
+import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.event.Event;
@@ -12,10 +13,12 @@ import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Texts;
+import io.fermata.flow.schema.FieldKind;
 import io.fermata.flow.schema.StateSchema;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -127,7 +130,23 @@ public final class Run<S extends Record> {
     }
     reads.add(prefix + path);
     JsonNode value = Paths.get(data(), path);
-    return Paths.filled(value) ? Json.value(value, type) : null;
+    return Paths.filled(value) ? value(path, value, type) : null;
+  }
+
+  private <T> T value(String path, JsonNode value, Class<T> type) {
+    try {
+      return Json.value(value, type);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "Step %s cannot read %s as %s, as %s; it holds JSON of type %s"
+              .formatted(
+                  effect.place(),
+                  path,
+                  type.getSimpleName(),
+                  e.getMessage(),
+                  value.getNodeType().name().toLowerCase(Locale.ROOT)),
+          e);
+    }
   }
 
   /** Why the user started this run, in the words the client gave. */
@@ -204,6 +223,7 @@ public final class Run<S extends Record> {
 
   /** Appends an element to the list at a path. */
   public Run<S> append(String path, Object element) {
+    requireList(path);
     return write(Write.Verb.APPEND, path, tree("writes", path, element));
   }
 
@@ -307,6 +327,15 @@ public final class Run<S extends Record> {
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
           "Step " + effect.place() + " " + does + " " + path + ": " + e.getMessage(), e);
+    }
+  }
+
+  private void requireList(String path) {
+    JavaType type = schema.typeAt(path);
+    if (type != null && FieldKind.of(type).single()) {
+      throw new IllegalArgumentException(
+          "Step %s appends to %s, which is no list but %s; use set(…), or make the field a list"
+              .formatted(effect.place(), path, FieldKind.words(type)));
     }
   }
 

@@ -415,7 +415,7 @@ final class Drive {
   private <S extends Record> void sleep(TypedPlace<S> spot, Node.Sleep<S> sleep) {
     try {
       Instant now = Instant.ofEpochMilli(at);
-      long until = sleep.until().of(spot.view(), now).toEpochMilli();
+      long until = sleep.ends(spot.view(), now).toEpochMilli();
       if (until <= at) {
         leave(spot.place());
       } else {
@@ -493,7 +493,13 @@ final class Drive {
   /** Why a step's writes make the state too large; null if they do not. Unreadable ones throw. */
   @Nullable String tooLarge(Event.Committed event, TypedPlace<?> spot) {
     RunState after = tried(event);
-    spot.now(after).requireReadable(state);
+    try {
+      spot.now(after).requireReadable(state);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "Step %s writes what the state cannot hold: %s".formatted(event.place(), e.getMessage()),
+          e);
+    }
     return !event.writes().isEmpty() && tooLarge(after.memory(event.place().branch()))
         ? "The step %s would make the state larger than %s bytes."
             .formatted(event.place().node(), limits.stateBytes())

@@ -215,7 +215,12 @@ final class OpenQuestions {
   }
 
   /** The event of a verdict on an answer. */
-  Event judged(TypedPlace<?> spot, String path, Verdict verdict) {
+  Event judged(TypedPlace<?> spot, String path, @Nullable Verdict verdict) {
+    if (verdict == null) {
+      throw new IllegalStateException(
+          "The validator of %s at %s returned null; return accept() or reject(…) of Verdict"
+              .formatted(path, spot.place()));
+    }
     if (verdict instanceof Verdict.Rejected rejected) {
       return new Event.Rejected(spot.place(), path, rejected.message());
     }

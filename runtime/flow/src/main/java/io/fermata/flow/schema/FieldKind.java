@@ -82,6 +82,11 @@ public enum FieldKind {
     return whole + " (" + type.getRawClass().getSimpleName() + ")";
   }
 
+  /** Whether it is certainly one value, and neither a list, nor a map, nor a record. */
+  public boolean single() {
+    return this != TREE && this != ANY;
+  }
+
   /** Whether values of this kind have an order. */
   public boolean ordered() {
     return time() || this == NUMBER || this == TEXT || this == ANY;

@@ -205,7 +205,11 @@ public final class StateViews<S extends Record> {
         int known = before instanceof ArrayNode then ? GrowingArray.shared(then, array) : 0;
         for (int i = known; i < array.size(); i++) {
           if (array.get(i) != before.get(i)) {
-            reader.readValue(array.get(i));
+            try {
+              reader.readValue(array.get(i));
+            } catch (IOException e) {
+              throw JsonMappingException.wrapWithPath(e, array, i);
+            }
           }
         }
       }
