@@ -5,6 +5,8 @@ import com.typesafe.config.ConfigFactory;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
+import io.fermata.session.admin.DataKeys;
+import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Settings;
 import java.time.Duration;
 import java.time.Instant;
@@ -111,6 +113,8 @@ final class ProbedHost implements AutoCloseable {
   private final UnaryOperator<HostBuilder> setup;
   private final IntFunction<UnaryOperator<HostBuilder>> ofLife;
   private final Runnable killed;
+  private final KeyProvider keys =
+      DataKeys.fromEnvironment().orElseGet(() -> DataKeys.parse(DataKeys.generate("probe")));
   private final ProbeClock clock = new ProbeClock();
   private final AtomicInteger running = new AtomicInteger();
   private final AtomicInteger lives = new AtomicInteger();
@@ -148,6 +152,7 @@ final class ProbedHost implements AutoCloseable {
         setup.apply(
             Fermata.host()
                 .store(faults.store())
+                .keys(keys)
                 .settings(Settings.DEFAULT.snapshotEvery(1))
                 .checkCalls(faults::damaged)
                 .handlers(threads -> new WatchedThreads(threads, this::begins, this::ended))

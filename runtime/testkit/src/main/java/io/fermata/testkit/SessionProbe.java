@@ -14,8 +14,6 @@ import io.fermata.flow.replay.RunJournal;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
-import io.fermata.session.admin.DataKeys;
-import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.FlowCall;
 import io.fermata.session.call.ToolCall;
@@ -52,9 +50,10 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Every entry and every state is read back as it is stored, and every call and reply as it is
- * sent between hosts; one that would be another then fails the test. Time is real, except that
- * {@link #passTime} sets the host's clock forward, which decides about expiry; with {@link
- * #manualTime} timers follow that clock, too.
+ * sent between hosts; one that would be another then fails the test. Secret fields are encrypted
+ * with the keys of the environment, else with one of the probe. Time is real, except that {@link
+ * #passTime} sets the host's clock forward, which decides about expiry; with {@link #manualTime}
+ * timers follow that clock, too.
  */
 public final class SessionProbe extends Probe<SessionProbe> implements AutoCloseable {
   private static final String CALL_ID = "fermata/callId";
@@ -122,14 +121,13 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
   /**
    * A host in memory that has a recorded run in its store and continues it: steps that were running
    * are attempted again. The run gets an id of this store, and time continues where the journal
-   * ends. Secret fields are encrypted with a key of the probe.
+   * ends.
    *
    * @throws IllegalArgumentException if the run has ended
    */
   public static SessionProbe from(Flow<?> flow, RunJournal recorded) {
     Store store = Store.memory();
-    KeyProvider keys = DataKeys.parse(DataKeys.generate("probe"));
-    SessionProbe probe = of(flow, store, builder -> withDisplays(flow, builder.keys(keys)));
+    SessionProbe probe = of(flow, store);
     probe.hides(flow, recorded);
     RecordedSession session = RecordedSession.of(recorded);
     probe.principal = session.principal();

@@ -14,8 +14,6 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Secret;
 import io.fermata.persistence.Store;
-import io.fermata.session.admin.DataKeys;
-import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.key.HostError;
@@ -105,9 +103,9 @@ class SessionProbeTest {
             .edge("ask_card", "ask_note")
             .edge("ask_note", END)
             .compile();
-    KeyProvider keys = DataKeys.parse(DataKeys.generate("k"));
-    try (SessionProbe host = SessionProbe.of(payment, Store.memory(), it -> it.keys(keys))) {
+    try (SessionProbe host = SessionProbe.of(payment)) {
       host.start("to pay", "card", "4711-4711").asks("note").stateHas("card", "4711-4711");
+      host.crash().again().stateHas("card", "4711-4711");
       assertThatThrownBy(() -> host.stateHas("card", "none"))
           .isInstanceOf(AssertionError.class)
           .hasMessageNotContaining("4711-4711");
