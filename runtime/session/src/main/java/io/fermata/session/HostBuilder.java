@@ -25,6 +25,7 @@ import io.fermata.session.cluster.CheckedCalls;
 import io.fermata.session.host.Timetable;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.journal.EntryCipher;
+import io.fermata.session.observe.ScheduleObserver;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
 import java.time.InstantSource;
@@ -67,6 +68,7 @@ public final class HostBuilder {
   Retention retention = Retention.DEFAULT;
   InstantSource clock = InstantSource.system();
   StepInterceptor steps = StepInterceptor.NONE;
+  ScheduleObserver scheduleObserver = ScheduleObserver.NONE;
   Gateway.Carrier carrier = Gateway.Carrier.DIRECT;
   LongSupplier nanos = System::nanoTime;
   UnaryOperator<ExecutorService> handlers = threads -> threads;
@@ -283,6 +285,12 @@ public final class HostBuilder {
     return this;
   }
 
+  /** Sees what the schedules wait for; for tests. */
+  public HostBuilder occurrences(ScheduleObserver observer) {
+    scheduleObserver = observer;
+    return this;
+  }
+
   /**
    * Writes and reads every call of a session, its replies and its progress as hosts of a cluster
    * do, although they stay here; for tests.
@@ -339,7 +347,7 @@ public final class HostBuilder {
                     Flow::id,
                     flow -> flow,
                     BinaryOperator.maxBy(Comparator.comparingInt(Flow::version))));
-    return Timetable.of(schedules, newest, settings.limits(), clock.instant());
+    return Timetable.of(schedules, newest, settings.limits(), clock.instant(), scheduleObserver);
   }
 
   Encryption encryption(Map<String, SecretFields> fields) {

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
@@ -26,6 +27,7 @@ import java.util.function.IntFunction;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.LongStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.dispatch.Dispatcher;
@@ -86,6 +88,13 @@ final class ProbedHost implements AutoCloseable {
     }
   }
 
+  /** What a schedule waits for, and what lets it look at the clock. */
+  private record Occurrence(Instant next, Runnable look) {
+    boolean dueAt(Instant moment) {
+      return !next.isAfter(moment);
+    }
+  }
+
   /** A journal is checked as it is written, and each entry is followed by a snapshot. */
   private static final Config CHECKED =
       ConfigFactory.parseMap(
@@ -118,6 +127,7 @@ final class ProbedHost implements AutoCloseable {
   private final ProbeClock clock = new ProbeClock();
   private final AtomicInteger running = new AtomicInteger();
   private final AtomicInteger lives = new AtomicInteger();
+  private final Map<String, Occurrence> schedules = new ConcurrentHashMap<>();
   private volatile long changedAt = System.nanoTime();
   private volatile CrashPoint crash = CrashPoint.NEVER;
   private volatile @Nullable Fermata host;
@@ -159,9 +169,18 @@ final class ProbedHost implements AutoCloseable {
                 .clock(clock::now)
                 .monotonicClock(clock::nanos));
     builder.config(clock.manual() ? CHECKED.withFallback(MANUAL_TIME) : CHECKED);
-    Fermata started = ofLife.apply(lives.incrementAndGet()).apply(builder).start();
+    int life = lives.incrementAndGet();
+    schedules.clear();
+    builder.occurrences((schedule, next, look) -> waits(life, schedule, next, look));
+    Fermata started = ofLife.apply(life).apply(builder).start();
     clock.follow(started.system());
     return started;
+  }
+
+  private void waits(int life, String schedule, Instant next, Runnable look) {
+    if (life == lives.get()) {
+      schedules.put(schedule, new Occurrence(next, look));
+    }
   }
 
   /** Closes the host and starts another one on the same store; false if none was started. */
@@ -204,26 +223,35 @@ final class ProbedHost implements AutoCloseable {
 
   /**
    * In manual time from one moment that a session waits for to the next, so that a wait that begins
-   * when another ends can end within the same time.
+   * when another ends can end within the same time. So do the occurrences of schedules.
    */
   void advance(Duration time) {
     if (clock.manual()) {
+      host();
       Instant end = clock.now().plus(time);
       comeToRest();
       settle(clock.now(), end);
-      OptionalLong next = faults.nextMoment(clock.now(), end);
+      OptionalLong next = nextMoment(clock.now(), end);
       int unsettled = 0;
       for (int moments = 0; next.isPresent() && moments < MOST_MOMENTS; moments++) {
         Instant moment = Instant.ofEpochMilli(next.getAsLong());
         passUntil(moment);
         unsettled += settle(moment, end) ? 0 : 1;
-        next = unsettled < MOST_UNSETTLED ? faults.nextMoment(moment, end) : OptionalLong.empty();
+        next = unsettled < MOST_UNSETTLED ? nextMoment(moment, end) : OptionalLong.empty();
       }
       passUntil(end);
     } else {
       clock.pass(time);
     }
     recover();
+  }
+
+  private OptionalLong nextMoment(Instant after, Instant end) {
+    LongStream occurrences =
+        schedules.values().stream()
+            .filter(schedule -> !schedule.dueAt(after) && schedule.dueAt(end))
+            .mapToLong(schedule -> schedule.next().toEpochMilli());
+    return LongStream.concat(occurrences, faults.nextMoment(after, end).stream()).min();
   }
 
   /** What has begun ends before time passes, or would end late by the time that passed. */
@@ -253,18 +281,27 @@ final class ProbedHost implements AutoCloseable {
     long over = System.nanoTime() + PATIENCE.toNanos();
     long busyAt = System.nanoTime();
     boolean due = true;
-    while ((due || busy() || works(end)) && System.nanoTime() < over) {
+    schedules.values().stream().filter(s -> s.dueAt(moment)).forEach(s -> s.look().run());
+    while ((due || busy() || works(end) || starts(moment)) && System.nanoTime() < over) {
       LockSupport.parkNanos(SHORT_PAUSE.toNanos());
       Instant now = clock.now();
       due = now.isBefore(end) && faults.nextDue(moment.minusMillis(1), moment).isPresent();
       busyAt = busy() ? System.nanoTime() : busyAt;
       if (due || System.nanoTime() - busyAt >= REAL_PAUSE.toNanos()) {
+        if (!due && !now.isBefore(end)) {
+          break;
+        }
         Instant later = due ? now.plus(LOOK) : afterAPause(now, end);
         passUntil(later.isBefore(end) ? later : end);
         busyAt = System.nanoTime();
       }
     }
     return System.nanoTime() < over;
+  }
+
+  /** Whether a schedule has not yet started all that was due. */
+  private boolean starts(Instant moment) {
+    return schedules.values().stream().anyMatch(schedule -> schedule.dueAt(moment));
   }
 
   /** Whether time that is left may bring unfinished work to its end. */

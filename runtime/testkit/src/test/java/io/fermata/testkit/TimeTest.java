@@ -18,6 +18,7 @@ import io.fermata.flow.route.Condition;
 import io.fermata.flow.schema.Computed;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
+import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
@@ -165,6 +166,33 @@ class TimeTest {
       assertThat(seen).hasSize(1);
       probe.status().asks("address");
       return passed;
+    }
+  }
+
+  @Test
+  void everyOccurrenceOfAScheduleHasStartedItsRunWithinTheTimeThatPasses() {
+    Flow<Parcel> flow =
+        parcel()
+            .act("count", run -> seen.add(run.intent()))
+            .edge(START, "count")
+            .edge("count", "note")
+            .compile();
+    try (SessionProbe probe =
+        SessionProbe.of(
+                flow,
+                store(),
+                host ->
+                    host.schedule(Schedule.of("daily", "parcel").cron("0 12 * * *"))
+                        .schedule(Schedule.of("each_day", "parcel").every(Duration.ofDays(1))))
+            .manualTime()) {
+      for (int day = 1; day <= 3; day++) {
+        probe.passTime(Duration.ofDays(1));
+        assertThat(seen).as("the runs of day " + day).hasSize(2 * day);
+      }
+      probe.restart().passTime(Duration.ofDays(5));
+      assertThat(seen).hasSize(16);
+      probe.as(Schedule.PRINCIPAL).meta("fermata/sessionId", "daily/2026-01-08T12:00:00Z");
+      probe.again().completes();
     }
   }
 

@@ -16,6 +16,7 @@ import io.fermata.session.call.ToolReply;
 import io.fermata.session.journal.ScheduleEntry;
 import io.fermata.session.key.HostError;
 import io.fermata.session.observe.Meter;
+import io.fermata.session.observe.ScheduleObserver;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
@@ -27,6 +28,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
+import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.Behavior;
 import org.apache.pekko.actor.typed.SupervisorStrategy;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
@@ -75,7 +77,9 @@ public final class ScheduleActor
   private final InstantSource clock;
   private final Instant started;
   private final Telemetry telemetry;
+  private final ScheduleObserver observer;
   private final ActorContext<Command> context;
+  private final ActorRef<Command> self;
   private final TimerScheduler<Command> timers;
   private final Queue<Instant> waiting = new ArrayDeque<>();
   private int refusals;
@@ -89,6 +93,7 @@ public final class ScheduleActor
       InstantSource clock,
       Instant started,
       Telemetry telemetry,
+      ScheduleObserver observer,
       ActorContext<Command> context,
       TimerScheduler<Command> timers) {
     super(
@@ -100,7 +105,9 @@ public final class ScheduleActor
     this.clock = clock;
     this.started = started;
     this.telemetry = telemetry;
+    this.observer = observer;
     this.context = context;
+    this.self = context.getSelf();
     this.timers = timers;
   }
 
@@ -119,13 +126,15 @@ public final class ScheduleActor
       Function<ToolCall, CompletionStage<ToolReply>> host,
       InstantSource clock,
       Instant started,
-      Telemetry telemetry) {
+      Telemetry telemetry,
+      ScheduleObserver observer) {
     return Behaviors.setup(
         context ->
             Behaviors.withTimers(
                 timers ->
                     new ScheduleActor(
-                        schedule, rhythm, host, clock, started, telemetry, context, timers)));
+                        schedule, rhythm, host, clock, started, telemetry, observer, context,
+                        timers)));
   }
 
   @Override
@@ -169,7 +178,7 @@ public final class ScheduleActor
   }
 
   private void lookAgain() {
-    context.getSelf().tell(new Look());
+    self.tell(new Look());
   }
 
   private Effect<ScheduleEntry, ScheduleEntry> look(ScheduleEntry state) {
@@ -234,13 +243,10 @@ public final class ScheduleActor
   private void waitForTheNext(ScheduleEntry state, Instant now) {
     Instant upTo = Instant.ofEpochMilli(state.upTo());
     warnIfAhead(upTo, now);
-    rhythm
-        .after(upTo)
-        .ifPresent(
-            next -> {
-              Duration left = Duration.between(now, next);
-              lookIn(left.compareTo(LONGEST_WAIT) < 0 ? left : LONGEST_WAIT);
-            });
+    Optional<Instant> next = rhythm.after(upTo);
+    next.map(then -> Duration.between(now, then))
+        .ifPresent(left -> lookIn(left.compareTo(LONGEST_WAIT) < 0 ? left : LONGEST_WAIT));
+    observer.waits(schedule.name(), next.orElse(Instant.MAX), this::lookAgain);
   }
 
   /** A clock that is set back by a moment lies before none but what was handled last. */

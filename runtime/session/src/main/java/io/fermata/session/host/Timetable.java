@@ -6,6 +6,7 @@ import io.fermata.flow.json.Violation;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.observe.ScheduleObserver;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
@@ -34,15 +35,17 @@ public final class Timetable {
 
   private final List<Entry> entries;
   private final Instant started;
+  private final ScheduleObserver observer;
 
   /** How many schedules there are. */
   public int size() {
     return entries.size();
   }
 
-  private Timetable(List<Entry> entries, Instant started) {
+  private Timetable(List<Entry> entries, Instant started, ScheduleObserver observer) {
     this.entries = entries;
     this.started = started;
+    this.observer = observer;
   }
 
   /**
@@ -53,14 +56,18 @@ public final class Timetable {
    * @throws IllegalStateException if any is invalid; the message lists all errors
    */
   public static Timetable of(
-      List<Schedule> schedules, Map<String, Flow<?>> flows, Limits limits, Instant now) {
+      List<Schedule> schedules,
+      Map<String, Flow<?>> flows,
+      Limits limits,
+      Instant now,
+      ScheduleObserver observer) {
     Reader reader = new Reader(flows, limits, now);
     schedules.forEach(reader::read);
     if (!reader.faults.isEmpty()) {
       throw new IllegalStateException(
           "The host's schedules are invalid:\n- " + String.join("\n- ", reader.faults));
     }
-    return new Timetable(List.copyOf(reader.entries), now);
+    return new Timetable(List.copyOf(reader.entries), now, observer);
   }
 
   /**
@@ -78,8 +85,10 @@ public final class Timetable {
     for (Entry entry : entries) {
       Schedule schedule = entry.schedule();
       if (journals.test(ScheduleActor.journalOf(schedule))) {
+        observer.waits(schedule.name(), started, () -> {});
         spawn.accept(
-            ScheduleActor.create(schedule, entry.rhythm(), host, clock, started, telemetry),
+            ScheduleActor.create(
+                schedule, entry.rhythm(), host, clock, started, telemetry, observer),
             "schedule-" + schedule.name());
       }
     }

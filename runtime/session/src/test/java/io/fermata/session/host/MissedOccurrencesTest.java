@@ -8,6 +8,7 @@ import io.fermata.session.admin.MissedRuns;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.observe.ScheduleObserver;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
@@ -58,7 +59,8 @@ class MissedOccurrencesTest {
               return now;
             },
             started,
-            Telemetry.NONE));
+            Telemetry.NONE,
+            ScheduleObserver.NONE));
   }
 
   private void until(Runnable condition) {

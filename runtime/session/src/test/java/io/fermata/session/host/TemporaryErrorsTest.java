@@ -16,6 +16,7 @@ import io.fermata.session.journal.SessionState;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.observe.Meter;
+import io.fermata.session.observe.ScheduleObserver;
 import io.fermata.session.observe.Telemetry;
 import java.time.Duration;
 import java.time.Instant;
@@ -178,7 +179,8 @@ class TemporaryErrorsTest {
               },
               Instant::now,
               Instant.now(),
-              telemetry));
+              telemetry,
+              ScheduleObserver.NONE));
       kit.createTestProbe()
           .awaitAssert(Duration.ofMinutes(1), () -> assertThat(outcomes).hasSizeGreaterThan(3));
     } finally {
