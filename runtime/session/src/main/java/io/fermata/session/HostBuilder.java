@@ -75,6 +75,7 @@ public final class HostBuilder {
   Config config = ConfigFactory.empty();
   EncryptedFields encrypted = EncryptedFields.SECRETS;
   @Nullable KeyProvider keys;
+  @Nullable KeyProvider spareKeys;
   final List<byte[]> acceptedKeys = new ArrayList<>();
   @Nullable Store store;
   boolean dormant;
@@ -285,6 +286,12 @@ public final class HostBuilder {
     return this;
   }
 
+  /** Keys for what must be encrypted, if no others are named anywhere; for tests. */
+  public HostBuilder spareKeys(KeyProvider provider) {
+    spareKeys = provider;
+    return this;
+  }
+
   /** Sees what the schedules wait for; for tests. */
   public HostBuilder occurrences(ScheduleObserver observer) {
     scheduleObserver = observer;
@@ -351,8 +358,10 @@ public final class HostBuilder {
   }
 
   Encryption encryption(Map<String, SecretFields> fields) {
-    KeyProvider chosen = keys == null ? DataKeys.fromEnvironment().orElse(null) : keys;
-    if (chosen == null && (!fields.isEmpty() || encrypted == EncryptedFields.EVERYTHING)) {
+    boolean needed = !fields.isEmpty() || encrypted == EncryptedFields.EVERYTHING;
+    KeyProvider named = keys == null ? DataKeys.fromEnvironment().orElse(null) : keys;
+    KeyProvider chosen = named == null && needed ? spareKeys : named;
+    if (chosen == null && needed) {
       throw new IllegalStateException(
           (encrypted == EncryptedFields.EVERYTHING
                   ? "The host should encrypt everything"

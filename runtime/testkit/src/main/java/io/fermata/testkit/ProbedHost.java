@@ -122,8 +122,7 @@ final class ProbedHost implements AutoCloseable {
   private final UnaryOperator<HostBuilder> setup;
   private final IntFunction<UnaryOperator<HostBuilder>> ofLife;
   private final Runnable killed;
-  private final KeyProvider keys =
-      DataKeys.fromEnvironment().orElseGet(() -> DataKeys.parse(DataKeys.generate("probe")));
+  private final KeyProvider keys = DataKeys.parse(DataKeys.generate("probe"));
   private final ProbeClock clock = new ProbeClock();
   private final AtomicInteger running = new AtomicInteger();
   private final AtomicInteger lives = new AtomicInteger();
@@ -162,7 +161,7 @@ final class ProbedHost implements AutoCloseable {
         setup.apply(
             Fermata.host()
                 .store(faults.store())
-                .keys(keys)
+                .spareKeys(keys)
                 .settings(Settings.DEFAULT.snapshotEvery(1))
                 .checkCalls(faults::damaged)
                 .handlers(threads -> new WatchedThreads(threads, this::begins, this::ended))
