@@ -219,13 +219,19 @@ final class GraphCheck<S extends Record> {
       target(id, late);
     }
     if (waiting.deadline() instanceof Fixed<S, Duration> fixed) {
-      ends("The deadline of " + id + " is after", fixed.value());
+      passes("The deadline of " + id + " is after", fixed.value());
     }
     Duration every = waiting.every();
     if (every != null && (every.isZero() || every.isNegative() || waiting.reminders() < 1)) {
       defects.add("The reminders of " + id + " need a time that can pass and at least one time");
     } else if (every != null) {
       ends("The reminders of " + id + " are every", every);
+      if (waiting.deadline() instanceof Fixed<S, Duration> fixed
+          && fixed.value().compareTo(every) < 0) {
+        defects.add(
+            "The deadline of %s is after %s, before its first reminder after %s; remind sooner"
+                .formatted(id, fixed.value(), every));
+      }
     }
   }
 
@@ -239,12 +245,19 @@ final class GraphCheck<S extends Record> {
               }
               if (!(flow.nodes().get(id) instanceof Node.Act)) {
                 defects.add(
-                    "There is a compensation for %s, which is no action%s"
-                        .formatted(id, Nearest.suggestion(id, flow.nodes().keySet())));
+                    "There is a compensation for %s, which is no action; %s"
+                        .formatted(id, Nearest.next(id, actions(), "the actions are ")));
               }
               policy("The compensation of " + id, compensation.policy());
             });
     flow.reducers().forEach(this::reducer);
+  }
+
+  private List<String> actions() {
+    return flow.nodes().values().stream()
+        .filter(node -> node instanceof Node.Act)
+        .map(Node::id)
+        .toList();
   }
 
   private void reducer(String path, Reducer reducer) {
@@ -301,7 +314,8 @@ final class GraphCheck<S extends Record> {
         continue;
       }
       Set<String> region = regions.branch(head, fork);
-      if (region.contains(Flow.END)) {
+      boolean joins = flow.nodes().containsKey(fork.join()) || fork.join().equals(Flow.END);
+      if (region.remove(Flow.END) && joins) {
         defects.add(
             branch + " leads to END past the join " + fork.join() + "; lead it to the join");
       }
@@ -310,12 +324,12 @@ final class GraphCheck<S extends Record> {
             "%s leads back to %s; lead it to the join, and decide there to go back"
                 .formatted(branch, from));
       }
-      if (flow.nodes().containsKey(fork.join()) || fork.join().equals(Flow.END)) {
+      if (joins) {
         arrives(branch, head, fork);
       }
       for (String node : region) {
         String other = branchOf.putIfAbsent(node, head);
-        if (other != null && !node.equals(from) && !node.equals(Flow.END)) {
+        if (other != null && !node.equals(from)) {
           defects.add(
               branch + " shares node " + node + " with branch " + other + "; give each its own");
         }
@@ -328,7 +342,8 @@ final class GraphCheck<S extends Record> {
 
   private void arrives(String branch, String head, Route.Fork fork) {
     if (!Reached.from(Set.of(head), flow::targets).contains(fork.join())) {
-      defects.add(branch + " never reaches the join " + fork.join() + "; lead it there");
+      String join = fork.join().equals(Flow.END) ? "END" : fork.join();
+      defects.add(branch + " never reaches the join " + join + "; lead it there");
     }
   }
 
@@ -376,6 +391,7 @@ final class GraphCheck<S extends Record> {
       }
       seen.add(question.field());
       byDefault(ask, question);
+      suggested(ask, question);
       if (question.check() instanceof Node.Async async) {
         policy("The validator of " + question.field() + " in " + ask.id(), async.policy());
       }
@@ -398,14 +414,44 @@ final class GraphCheck<S extends Record> {
       defects.add(what + " would be known to everybody, and the field is secret; remove one");
       return;
     }
+    if (fits(what, field, value) && question.check() instanceof Node.Quick quick) {
+      validated(what, field, value, quick);
+    }
+  }
+
+  /** A suggestion must be an answer; of a date or a truth value it may be in other words. */
+  private void suggested(Node.Ask<S> ask, Node.Question<S> question) {
+    StateSchema.Field known = flow.schema().ownField(question.field());
+    if (known == null
+        || known.computed()
+        || !(question.suggestions() instanceof Fixed<S, List<String>> fixed)) {
+      return;
+    }
+    FieldKind kind = FieldKind.of(known.type());
+    if (kind == FieldKind.NUMBER || kind == FieldKind.TEXT || kind == FieldKind.CHOICE) {
+      String what = "The suggestion for " + question.field() + " in " + ask.id();
+      for (String text : fixed.value()) {
+        fits(what, question.field(), kind == FieldKind.NUMBER ? number(text) : Json.tree(text));
+      }
+    }
+  }
+
+  private static JsonNode number(String text) {
+    try {
+      return Json.parse(text);
+    } catch (IllegalArgumentException e) {
+      return Json.tree(text);
+    }
+  }
+
+  private boolean fits(String what, String field, JsonNode value) {
     List<Violation> unfit =
         flow.schema().check(Paths.set(Json.object(), field, value), Limits.DEFAULT).violations();
     if (!unfit.isEmpty()) {
       String why = String.join("; ", unfit.stream().map(Violation::message).toList());
       defects.add(what + ", " + Json.text(value) + ", does not fit the field: it " + why);
-    } else if (question.check() instanceof Node.Quick quick) {
-      validated(what, field, value, quick);
     }
+    return unfit.isEmpty();
   }
 
   private void validated(String what, String field, JsonNode value, Node.Quick quick) {

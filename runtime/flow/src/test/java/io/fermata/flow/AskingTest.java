@@ -603,7 +603,9 @@ public class AskingTest {
   void aResultThatThrowsIsBuiltAgainOnContinue() {
     boolean[] broken = {true};
     Driver talk = drive(ask(talk().result(s -> orThrow(broken, "done")), "a"), "ask_a");
-    assertThat(code(talk.start("a", "x"))).isEqualTo("result_failed");
+    Outcome stopped = talk.start("a", "x");
+    assertThat(code(stopped)).isEqualTo("result_failed");
+    assertThat(failure(stopped).message()).contains("could not build its result. C");
     assertThat(talk.state.running()).isTrue();
     broken[0] = false;
     assertThat(result(talk.proceed()).asText()).isEqualTo("done");

@@ -13,6 +13,8 @@ import io.fermata.flow.event.Verdict;
 import io.fermata.flow.route.Decision;
 import io.fermata.flow.route.When;
 import io.fermata.flow.schema.Computed;
+import jakarta.validation.constraints.Min;
+import jakarta.validation.constraints.Pattern;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
@@ -227,6 +229,42 @@ class FlowDefectsTest {
             .edge("a", END),
         "Node a asks twice for city; ask once for each field",
         "Node a asks twice for driver.name; ask once for each field");
+  }
+
+  private enum Size {
+    SMALL,
+    LARGE
+  }
+
+  record Shirt(Size size, @Min(18) Integer age, @Pattern(regexp = "[A-Z]+") String code) {}
+
+  private static FlowBuilder<Shirt> suggesting(String field, String... answers) {
+    return Flow.of("shirt", Shirt.class)
+        .description("Sells a shirt.")
+        .ask("a", q -> q.question(field, "Which?", o -> o.suggest(answers)))
+        .edge(START, "a")
+        .edge("a", END);
+  }
+
+  @Test
+  void aSuggestionIsWhatAnAnswerCouldBe() {
+    assertThat(suggesting("size", "SMALL", "LARGE").compile()).isNotNull();
+    assertThat(suggesting("age", "18", "60").compile()).isNotNull();
+    assertRefused(
+        suggesting("size", "HUGE"),
+        "The suggestion for size in a, \"HUGE\", does not fit the field: it must be one of SMALL,"
+            + " LARGE, not \"HUGE\"");
+    assertThat(defects(suggesting("age", "3", "many")))
+        .hasSize(2)
+        .allMatch(defect -> defect.startsWith("The suggestion for age in a"));
+    assertThat(defects(suggesting("code", "abc"))).hasSize(1);
+  }
+
+  @Test
+  void aSleepEndsAfterItHasBegun() {
+    assertRefused(
+        flow().sleep("rest", Duration.ofSeconds(-1)).edge(START, "rest").edge("rest", END),
+        "Node rest sleeps for PT-1S; give it a time that can pass, or none");
   }
 
   @Test

@@ -276,7 +276,9 @@ class SubflowTest {
   void whatComesOutAndDoesNotFitStopsTheRunAtItsEnd() {
     Driver talk = person(m -> m.output((t, s) -> Map.of("number", "many")));
     talk.start("a", "Ada");
-    assertThat(code(talk.proceed("sub.age", 36))).isEqualTo("result_failed");
+    Outcome stopped = talk.proceed("sub.age", 36);
+    assertThat(code(stopped)).isEqualTo("result_failed");
+    assertThat(failure(stopped).message()).contains("could not build its result: sub. C");
     assertThat(code(talk.proceed())).isEqualTo("result_failed");
     assertThat(ran).containsExactly("before", "note null");
   }

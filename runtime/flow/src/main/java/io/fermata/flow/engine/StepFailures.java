@@ -21,7 +21,17 @@ final class StepFailures {
     if (cause instanceof StepException meant && meant.getMessage() != null) {
       return Texts.shortened(meant.getMessage(), LONGEST_MESSAGE);
     }
-    String subject = field == null ? place.undone().node() : field;
-    return code.cause() + ": " + subject + ".";
+    String subject = field == null ? named(place.undone().node()) : field;
+    return code.cause() + (subject.isEmpty() ? "." : ": " + subject + ".");
+  }
+
+  /** The step, or the sub-flow whose end it is; nothing at the end of the run. */
+  private static String named(String node) {
+    if (node.equals(Place.END)) {
+      return "";
+    }
+    return node.endsWith("/" + Place.END)
+        ? node.substring(0, node.length() - Place.END.length() - 1)
+        : node;
   }
 }

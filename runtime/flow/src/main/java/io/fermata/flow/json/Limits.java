@@ -50,7 +50,9 @@ public record Limits(int stateBytes, int visitsPerRun, int visitsPerCall, int de
 
   /** What is wrong with a time that may be none. */
   public static List<String> bounded(String what, Duration time) {
-    return bounded(what, time, TIME);
+    return time.isNegative()
+        ? List.of(what + " " + time + "; give it a time that can pass, or none")
+        : bounded(what, time, TIME);
   }
 
   private static List<String> bounded(String what, Duration time, Duration most) {

@@ -283,6 +283,31 @@ class BranchDefectsTest {
   }
 
   @Test
+  void aDeadlineCanPassAndComesAfterTheFirstReminder() {
+    assertRefused(
+        asking().deadline("ask_a", Duration.ZERO, END),
+        "The deadline of ask_a is after PT0S; give it a time that can pass");
+    assertRefused(
+        asking().deadline("ask_a", HOUR, END).remind("ask_a", HOUR.plusHours(1), 1, run -> {}),
+        "The deadline of ask_a is after PT1H, before its first reminder after PT2H; remind sooner");
+  }
+
+  @Test
+  void aBranchThatMissesTheJoinIsSaidToOnlyIfThereIsOne() {
+    InvalidFlowException refusal =
+        catchThrowableOfType(
+            InvalidFlowException.class,
+            () ->
+                nodes("one", "two")
+                    .fork(START, f -> f.branch("one").branch("two"))
+                    .edge("one", END)
+                    .edge("two", END)
+                    .compile());
+    assertThat(refusal.defects()).noneMatch(defect -> defect.contains("past the join"));
+    assertThat(refusal).hasMessageNotContaining(END);
+  }
+
+  @Test
   void aDeadlineInABranchLeadsToTheJoinLikeAnyOtherWay() {
     assertRefused(
         ask(nodes("one", "join"), "a")
@@ -339,7 +364,10 @@ class BranchDefectsTest {
   void onlyAnActionIsUndoneAndInOneWay() {
     assertRefused(
         asking().compensate("ask_a", run -> {}).compensate("ask_b", run -> {}),
-        "There is a compensation for ask_b, which is no action; did you mean ask_a?");
+        "There is a compensation for ask_b, which is no action; there are none");
+    assertRefused(
+        nodes("pay").compensate("apy", run -> {}).edge(START, "pay").edge("pay", END),
+        "There is a compensation for apy, which is no action; did you mean pay?");
     assertRefused(
         nodes("one")
             .edge(START, "one")

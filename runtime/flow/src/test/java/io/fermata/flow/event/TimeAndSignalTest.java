@@ -127,7 +127,7 @@ class TimeAndSignalTest {
   @Test
   void aMomentThatHasPassedIsNotWaitedFor() {
     for (Duration past : List.of(Duration.ZERO, Duration.ofSeconds(-1))) {
-      Driver talk = drive(talk().sleep("nap", past), "nap");
+      Driver talk = drive(talk().sleep("nap", t -> past), "nap");
       assertThat(talk.start()).isInstanceOf(Outcome.Complete.class);
       assertThat(talk.events(Event.Slept.class)).isEmpty();
     }
