@@ -38,7 +38,7 @@ public final class Agents {
         if (!byName.containsKey(other)) {
           wrong.add(
               "it refers to the agent %s, which is not registered; register it, too%s"
-                  .formatted(other, Nearest.suggestion(other, byName.keySet())));
+                  .formatted(other, Nearest.suggestion(other, othersThan(agent))));
         }
       }
       requirePrices(agent, wrong);
@@ -46,6 +46,12 @@ public final class Agents {
         throw new InvalidAgentException(agent.name(), wrong);
       }
     }
+  }
+
+  private Set<String> othersThan(Agent agent) {
+    Set<String> others = new LinkedHashSet<>(byName.keySet());
+    others.remove(agent.name());
+    return others;
   }
 
   /**

@@ -94,5 +94,7 @@ class AgentMistakesTest {
         () -> new Agents(List.of(desk(SubAgent.of("biling", "Bills.")), billing)),
         "it refers to the agent biling, which is not registered; register it, too; did you mean"
             + " billing?");
+    assertThatThrownBy(() -> new Agents(List.of(desk(SubAgent.of("desc", "Bills.")))))
+        .hasMessageEndingWith("register it, too");
   }
 }
