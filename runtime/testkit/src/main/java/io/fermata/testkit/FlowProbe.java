@@ -164,6 +164,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   @Override
   public FlowProbe<S> start(String intent, Object... said) {
+    Objects.requireNonNull(intent, "intent");
     // Unique across probes, because services that are called know runs by their id.
     String runId = UUID.randomUUID().toString();
     return call(

@@ -119,6 +119,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** Exactly these fields are open, in this order. */
   public P asks(String... fields) {
+    steps.requireFields(fields);
     return check(
         hasStatus("interrupt") && fields().equals(List.of(fields)),
         "the run to ask for " + String.join(", ", fields));
@@ -126,6 +127,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** Of the open questions exactly these may be left open. */
   public P optional(String... fields) {
+    steps.requireFields(fields);
     return check(
         body != null
             && questions().stream()
@@ -138,6 +140,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** The call failed, and exactly these fields are still open. */
   public P stillAsks(String... fields) {
+    steps.requireFields(fields);
     return check(
         failed() && !questions().isEmpty() && fields().equals(List.of(fields)),
         "an error that asks again for " + String.join(", ", fields));
@@ -145,6 +148,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** The open question of a field has this text. */
   public P says(String field, String question) {
+    steps.requireFields(field);
     return check(
         questions().stream()
             .filter(open -> open.path("field").asText().equals(field))
@@ -217,6 +221,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /** A validator rejected the answer to a field, with this message. */
   public P rejects(String field, String message) {
+    steps.requireFields(field);
     return check(
         violations(ErrorCode.ANSWER_REJECTED)
             .anyMatch(
@@ -265,7 +270,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
    * run until it ends.
    */
   public P stateHas(String path, @Nullable Object value) {
-    steps.requireField(path);
+    steps.requireFields(path);
     ObjectNode data = data();
     return check(
         data != null && Trees.same(Trees.at(data, path), value),

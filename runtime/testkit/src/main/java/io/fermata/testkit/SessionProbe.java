@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
@@ -370,6 +371,7 @@ public final class SessionProbe extends Probe<SessionProbe> implements AutoClose
 
   @Override
   public SessionProbe start(String intent, Object... said) {
+    Objects.requireNonNull(intent, "intent");
     handle = null;
     ObjectNode arguments = arguments("start", said).put("intent", intent);
     return call(startCall(intent, said), arguments);

@@ -122,11 +122,13 @@ final class Steps {
     require(node.endsWith(UNDO) ? node.substring(0, node.length() - UNDO.length()) : node);
   }
 
-  /** Refuses a field that the state of a run cannot have. */
-  void requireField(String path) {
-    String misnamed = flow.misnamed(path);
-    if (misnamed != null) {
-      throw new IllegalArgumentException(misnamed);
+  /** Refuses fields that the state of a run cannot have. */
+  void requireFields(String... paths) {
+    for (String path : paths) {
+      String misnamed = flow.misnamed(path);
+      if (misnamed != null) {
+        throw new IllegalArgumentException(misnamed);
+      }
     }
   }
 

@@ -78,8 +78,16 @@ class FlowProbeTest {
   @Test
   void anUnknownFieldOrNodeIsRefusedWithTheNearest() {
     FlowProbe<Order> probe = FlowProbe.of(order).start("is hungry");
-    assertThatThrownBy(() -> probe.stateHas("dihs", null))
-        .hasMessageContaining("has no field dihs; did you mean dish?");
+    for (Runnable wrong :
+        List.<Runnable>of(
+            () -> probe.stateHas("dihs", null),
+            () -> probe.asks("dihs"),
+            () -> probe.optional("dihs"),
+            () -> probe.stillAsks("servings", "dihs"),
+            () -> probe.says("dihs", "What?"),
+            () -> probe.rejects("dihs", "No."))) {
+      assertThatThrownBy(wrong::run).hasMessageContaining("has no field dihs; did you mean dish?");
+    }
     for (Runnable wrong :
         List.<Runnable>of(
             () -> probe.attempts("cok", 0),
@@ -88,6 +96,14 @@ class FlowProbeTest {
       assertThatThrownBy(wrong::run)
           .hasMessageContainingAll("There is no node cok", "did you mean cook?");
     }
+  }
+
+  @Test
+  @SuppressWarnings("NullAway") // what callers without it may do
+  void aRunBeginsWithAnIntent() {
+    assertThatThrownBy(() -> FlowProbe.of(order).start(null))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessage("intent");
   }
 
   record Part(@Computed JsonNode tree) {}
@@ -208,7 +224,8 @@ class FlowProbeTest {
         .completesWith("dish", "soup", "seats", 2)
         .stateHas("note", null)
         .replayed();
-    assertThatThrownBy(() -> FlowProbe.of(wish).start("is hungry").answer("dish", "soup").asks("x"))
+    assertThatThrownBy(
+            () -> FlowProbe.of(wish).start("is hungry").answer("dish", "soup").asks("seats"))
         .hasMessageContaining("was left without note")
         .hasMessageContaining("was left without seats, which takes its default 2");
   }
