@@ -93,6 +93,13 @@ class DocumentsTest {
   private static final Pattern LINK = Pattern.compile("\\]\\(([^)\\s]+)\\)");
   private static final Pattern HEADING = Pattern.compile("#+ (.+)");
   private static final Pattern CODE = Pattern.compile("`([^`]+)`");
+
+  /** What a document says of the packages of its room. */
+  private static final Pattern PACKAGES =
+      Pattern.compile(
+          "^\\*\\*Packages\\*\\* of `(?<base>[\\w.]+)`, which itself has (?<own>[^:]+): (?<others>.+)");
+
+  private static final Pattern PACKAGE = Pattern.compile("`([a-z]+)` \\(([^)]+)\\)");
   private static final Pattern CHOSEN = Pattern.compile("-Dtest='?([\\w,]+)");
   private static final Pattern TYPE =
       Pattern.compile("(?<![\\w.@/<-])([A-Z][a-z0-9]+\\w*)(?:\\.([a-z]\\w*))?(?![\\w-])");
@@ -302,6 +309,38 @@ class DocumentsTest {
       missing.add(code);
     }
     return missing;
+  }
+
+  @Test
+  void everyTypeIsInThePackageThatIsSaidToHaveIt() {
+    List<String> elsewhere = new ArrayList<>();
+    int lines = 0;
+    for (Document document : Document.all()) {
+      for (String line : document.prose()) {
+        Matcher packages = PACKAGES.matcher(line);
+        if (packages.find()) {
+          lines++;
+          String base = packages.group("base");
+          elsewhere.addAll(elsewhere(base, packages.group("own")));
+          PACKAGE
+              .matcher(packages.group("others"))
+              .results()
+              .forEach(p -> elsewhere.addAll(elsewhere(base + "." + p.group(1), p.group(2))));
+        }
+      }
+    }
+    assertThat(elsewhere).isEmpty();
+    assertThat(lines).isGreaterThan(3);
+  }
+
+  /** The types in a list that a package does not have. */
+  private List<String> elsewhere(String pack, String list) {
+    return CODE.matcher(list)
+        .results()
+        .map(type -> type.group(1))
+        .filter(type -> types.named(type).stream().noneMatch(s -> s.pack().equals(pack)))
+        .map(type -> pack + "." + type)
+        .toList();
   }
 
   private boolean nested(String type) {
