@@ -104,6 +104,7 @@ class AuthorMistakesTest {
   }
 
   @Test
+  @SuppressWarnings("NullAway") // what an author without a null checker may do
   void aValidatorThatReturnsNullIsNamedWithItsField() {
     Stream.<Consumer<QuestionOptions<Stay>>>of(
             o -> o.validate((Integer from) -> null),
@@ -125,6 +126,7 @@ class AuthorMistakesTest {
   }
 
   @Test
+  @SuppressWarnings("NullAway") // what an author without a null checker may do
   void aSleepWithoutAnEndIsNamed() {
     for (FlowBuilder<Stay> sleeping :
         List.of(stay().sleepUntil("rest", s -> null), stay().sleep("rest", s -> null))) {
