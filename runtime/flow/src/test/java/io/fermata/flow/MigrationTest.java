@@ -129,6 +129,36 @@ class MigrationTest {
   }
 
   @Test
+  void aSignalThatWasNotTakenYetNeedsToFitOneOfTheNodesThatWaitForItsName() {
+    Flow<Old> first =
+        Flows.chain(
+                old()
+                    .ask("ask_mail", q -> q.question("mail", "Mail?"))
+                    .waitFor("where", "sent", "city"),
+                "ask_mail",
+                "where")
+            .compile();
+    Flow<New> second =
+        Flows.chain(
+                next(m -> m.field("mail", "email"))
+                    .ask("ask_mail", q -> q.question("email", "Mail?"))
+                    .waitFor("where", "sent", "city")
+                    .waitFor("seats", "sent", "seats"),
+                "ask_mail",
+                "where",
+                "seats")
+            .compile();
+    Driver before = started(first);
+    before.signal("sent", "Rome");
+
+    Driver after = new Driver(second);
+    assertThat(asked(after.takeOver(before))).containsExactly("Mail?");
+
+    after.proceed("email", "a@b.c");
+    assertThat(after.state.data().path("city").asText()).isEqualTo("Rome");
+  }
+
+  @Test
   void theJournalHasTheNewNamesInTheOrderTheyWereDeclaredIn() {
     List<String> names = IntStream.range(0, 10).mapToObj(i -> "step" + i).toList();
     Driver after =

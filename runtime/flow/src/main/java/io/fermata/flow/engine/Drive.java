@@ -445,6 +445,7 @@ final class Drive {
 
   private void receive(TypedPlace<?> spot, Event.Received received) {
     try {
+      Signals.requireFits(spot.step(), received.payload());
       requireKept(received, spot, "The signal " + received.signal());
       emit(received);
     } catch (Throwable e) {

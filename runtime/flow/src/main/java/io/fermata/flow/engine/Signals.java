@@ -44,15 +44,18 @@ record Signals(Graph graph, Limits limits) {
               + "; "
               + Nearest.next(signal.name(), known, "it waits for "));
     }
-    List<Violation> violations = violations(signal.name(), signal.payload());
+    JsonNode payload = signal.payload();
+    Place taker = taker(state, signal.name());
+    List<Violation> violations =
+        taker == null ? violations(signal.name(), payload) : violations(graph.step(taker), payload);
     if (!violations.isEmpty()) {
       return Outcome.Failure.of(ErrorCode.INVALID_SIGNAL, violations);
     }
-    JsonNode payload = signal.payload();
     boolean tooLarge = payload != null && Sizes.of(payload) > limits.stateBytes() / 4;
-    return tooLarge || full(state)
-        ? Outcome.Failure.of(tooLarge ? ErrorCode.STATE_TOO_LARGE : ErrorCode.SIGNAL_LIMIT)
-        : unkept(state, signal);
+    if (tooLarge || full(state)) {
+      return Outcome.Failure.of(tooLarge ? ErrorCode.STATE_TOO_LARGE : ErrorCode.SIGNAL_LIMIT);
+    }
+    return taker == null ? null : unkept(state, taker, payload);
   }
 
   /** Whether no further signal may wait. */
@@ -80,20 +83,23 @@ record Signals(Graph graph, Limits limits) {
         : null;
   }
 
-  /** Why the first place that waits for a signal cannot keep it; null if none waits for it yet. */
-  private Outcome.@Nullable Failure unkept(RunState state, Input.Signal signal) {
+  /** The place that takes the next signal of a name: the first that waits; null if none does. */
+  private @Nullable Place taker(RunState state, String signal) {
     for (Place place : state.places().keySet()) {
       Node.Await<?> await = awaiting(graph, state, place);
-      if (await != null && await.signal().equals(signal.name())) {
-        TypedPlace<?> spot = TypedPlace.of(state, place, graph);
-        return unkept(state, spot, received(spot, await, signal.payload()));
+      if (await != null && await.signal().equals(signal)) {
+        return place;
       }
     }
     return null;
   }
 
+  /** Why the place that takes a signal cannot keep it; null if it can. */
   private Outcome.@Nullable Failure unkept(
-      RunState state, TypedPlace<?> spot, Event.Received received) {
+      RunState state, Place place, @Nullable JsonNode payload) {
+    TypedPlace<?> spot = TypedPlace.of(state, place, graph);
+    Node.Await<?> await = Objects.requireNonNull(awaiting(graph, state, place));
+    Event.Received received = received(spot, await, payload);
     RunState after = state.apply(received);
     try {
       spot.now(after).requireReadable(state);
@@ -102,7 +108,7 @@ record Signals(Graph graph, Limits limits) {
       return Outcome.Failure.of(
           ErrorCode.INVALID_SIGNAL, List.of(new Violation(field, "does not fit the state")));
     }
-    return after.memory(spot.place().branch()).bytes() > limits.stateBytes()
+    return after.memory(place.branch()).bytes() > limits.stateBytes()
         ? Outcome.Failure.of(ErrorCode.STATE_TOO_LARGE)
         : null;
   }
@@ -114,23 +120,37 @@ record Signals(Graph graph, Limits limits) {
     return new Event.Received(spot.place(), await.signal(), field, payload);
   }
 
-  /** Why the payload of a signal does not fit where it is waited for; empty if it does. */
+  /** Why the payload of an early signal fits no node that waits for its name; empty if one does. */
   List<Violation> violations(String signal, @Nullable JsonNode payload) {
-    Set<Violation> violations = new LinkedHashSet<>();
+    Set<Violation> all = new LinkedHashSet<>();
     for (Step<?> step : graph.steps()) {
-      if (step.node() instanceof Node.Await<?> await
-          && await.signal().equals(signal)
-          && await.field() != null) {
-        violations.addAll(violations(step, await.field(), payload));
+      if (step.node() instanceof Node.Await<?> await && await.signal().equals(signal)) {
+        List<Violation> violations = violations(step, payload);
+        if (violations.isEmpty()) {
+          return List.of();
+        }
+        all.addAll(violations);
       }
     }
-    return List.copyOf(violations);
+    return List.copyOf(all);
   }
 
-  private static List<Violation> violations(
-      Step<?> step, String field, @Nullable JsonNode payload) {
+  /** Why the payload of a signal does not fit the node that takes it; empty if it does. */
+  static List<Violation> violations(Step<?> step, @Nullable JsonNode payload) {
+    if (!(step.node() instanceof Node.Await<?> await) || await.field() == null) {
+      return List.of();
+    }
     return payload == null || !Paths.filled(payload)
-        ? List.of(new Violation(field, "is missing"))
-        : step.scope().schema().checkPayload(field, payload);
+        ? List.of(new Violation(await.field(), "is missing"))
+        : step.scope().schema().checkPayload(await.field(), payload);
+  }
+
+  /** Refuses a signal that came early and fits another node of its name, but not this one. */
+  static void requireFits(Step<?> step, @Nullable JsonNode payload) {
+    List<Violation> violations = violations(step, payload);
+    if (!violations.isEmpty()) {
+      throw new IllegalArgumentException(
+          Violation.listed("The payload does not fit", Violation.first(violations)));
+    }
   }
 }

@@ -24,6 +24,7 @@ import io.fermata.flow.action.Action;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.schema.Computed;
 import io.fermata.flow.schema.Secret;
+import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotNull;
 import jakarta.validation.constraints.Size;
@@ -684,6 +685,60 @@ class TimeAndSignalTest {
     sent.putNull("note");
     assertThat(code(expense.signal("decision", sent))).isEqualTo("waiting");
     assertThat(expense.state.data().path("decision")).isEqualTo(sent);
+  }
+
+  record Deal(String who, @Max(100) Integer deposit, @Max(1_000) Integer rest) {}
+
+  /** Asks who it is, and waits for a deposit and for the rest, both under one name. */
+  private static Driver deal() {
+    return new Driver(
+        Flows.chain(
+                Flow.of("deal", Deal.class)
+                    .description("Sells something.")
+                    .ask("ask_who", q -> q.question("who", "Who?"))
+                    .waitFor("first", "paid", "deposit")
+                    .waitFor("second", "paid", "rest")
+                    .result(deal -> deal),
+                "ask_who",
+                "first",
+                "second")
+            .compile());
+  }
+
+  @Test
+  void aPayloadIsJudgedByTheNodeThatTakesItNotByOthersThatWaitForItsName() {
+    Driver deal = deal();
+    deal.start("who", "Ann");
+    assertThat(refusal(deal, "paid", 500)).isEqualTo("deposit must be 100 or less, not 500");
+    assertThat(code(deal.signal("paid", 50))).isEqualTo("waiting");
+    assertThat(refusal(deal, "paid", 5_000)).isEqualTo("rest must be 1000 or less, not 5000");
+    assertThat(Driver.result(deal.signal("paid", 500)))
+        .isEqualTo(object("who", "Ann", "deposit", 50, "rest", 500));
+  }
+
+  @Test
+  void anEarlySignalNeedsToFitOneOfTheNodesThatWaitForItsName() {
+    Driver deal = deal();
+    deal.start();
+    assertThat(refusal(deal, "paid", 5_000))
+        .isEqualTo("deposit must be 100 or less, not 5000; rest must be 1000 or less, not 5000");
+    deal.signal("paid", 50);
+    assertThat(asked(deal.signal("paid", 500))).containsExactly("who");
+    assertThat(Driver.result(deal.proceed("who", "Ann")))
+        .isEqualTo(object("who", "Ann", "deposit", 50, "rest", 500));
+  }
+
+  @Test
+  void anEarlySignalThatFitsAnotherNodeThanTheOneThatTakesItIsDropped() {
+    Driver deal = deal();
+    deal.start();
+    deal.signal("paid", 500);
+    deal.signal("paid", 50);
+    Outcome stop = deal.proceed("who", "Ann");
+    assertThat(code(stop)).isEqualTo("step_failed");
+    assertThat(failure(stop).message()).contains("signal paid", "first", "dropped");
+    assertThat(code(deal.proceed())).isEqualTo("waiting");
+    assertThat(deal.state.data().path("deposit").asInt()).isEqualTo(50);
   }
 
   record Account(String name, Integer paid) {
