@@ -245,7 +245,8 @@ final class EffectRunner {
       ModelReply reply,
       long began) {
     List<RequestedCall> calls = calls(reply.message(), frame, recorder.state());
-    String content = content(reply.message(), frame, calls);
+    boolean cutOff = ModelReply.cutOff(reply.finish());
+    String content = content(reply.message(), frame, cutOff ? withoutLast(calls) : calls);
     Message said =
         Message.of(frame.side().role(), Bounds.shortened(content))
             .withToolCalls(calls)
@@ -255,7 +256,7 @@ final class EffectRunner {
                 outside.now() * 1000,
                 frame.depth(),
                 frame.parentId());
-    if (ModelReply.cutOff(reply.finish())) {
+    if (cutOff) {
       said = said.withMetadata(Json.object().put("finish", reply.finish()));
     }
     boolean nothing = calls.isEmpty() && ThreadFold.blank(content);
@@ -307,6 +308,10 @@ final class EffectRunner {
       calls.add(RequestedCall.of(id, name, arguments));
     }
     return calls;
+  }
+
+  private static List<RequestedCall> withoutLast(List<RequestedCall> calls) {
+    return calls.subList(0, Math.max(0, calls.size() - 1));
   }
 
   /** The text of the side: the model's, or an argument of the tool that ends its turn. */

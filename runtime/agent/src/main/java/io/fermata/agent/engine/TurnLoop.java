@@ -359,7 +359,8 @@ final class TurnLoop extends DecidedEvents {
   private void endTurn(StepFrame frame, Participant.Speaker speaker) {
     boolean stopTool =
         frame.made().stream()
-            .anyMatch(made -> !made.pending() && made.call().name().equals(speaker.stopTool()));
+            .filter(made -> !made.pending() && !made.cutOff())
+            .anyMatch(made -> made.call().name().equals(speaker.stopTool()));
     boolean responded =
         speaker.stopsOnResponse() && frame.made().isEmpty() && !ThreadFold.blank(frame.text());
     Side forced = state().turn().forced();

@@ -55,8 +55,9 @@ public record CallState(
    *
    * @param key distinguishes it from every other call of the thread
    * @param queued requested by author code, not by a model
+   * @param cutOff whether the output limit of the model cut it off
    */
-  public record Request(String key, RequestedCall call, boolean queued) {}
+  public record Request(String key, RequestedCall call, boolean queued, boolean cutOff) {}
 
   /** The phase of a call. */
   @EnumNaming(EnumNamingStrategies.SnakeCaseStrategy.class)
@@ -118,18 +119,8 @@ public record CallState(
     }
   }
 
-  static CallState of(String key, RequestedCall call, boolean queued) {
-    return new CallState(
-        new Request(key, call, queued),
-        Phase.WAITING,
-        0,
-        null,
-        null,
-        null,
-        Onset.NONE,
-        null,
-        null,
-        null);
+  static CallState of(Request request) {
+    return new CallState(request, Phase.WAITING, 0, null, null, null, Onset.NONE, null, null, null);
   }
 
   public String key() {
@@ -142,6 +133,10 @@ public record CallState(
 
   public boolean queued() {
     return request.queued();
+  }
+
+  public boolean cutOff() {
+    return request.cutOff();
   }
 
   public boolean over() {

@@ -72,10 +72,16 @@ public record StepFrame(
   /**
    * A finished call of the step.
    *
+   * @param cutOff whether the output limit of the model cut it off, so that it was not made
    * @param pending whether it continues without the step, so that its outcome is not known
    */
   public record Made(
-      RequestedCall call, boolean failed, @Nullable String text, boolean queued, boolean pending) {
+      RequestedCall call,
+      boolean failed,
+      @Nullable String text,
+      boolean queued,
+      boolean cutOff,
+      boolean pending) {
     /** Whether it has succeeded. */
     public boolean succeeded() {
       return !failed && !pending;

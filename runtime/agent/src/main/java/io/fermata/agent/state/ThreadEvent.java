@@ -188,6 +188,11 @@ public sealed interface ThreadEvent {
       return calls.isEmpty() && ThreadFold.blank(message.content());
     }
 
+    /** Whether the output limit of the model cut off one of the calls, by its place: the last. */
+    public boolean cutOff(int place) {
+      return log.cutOff() && place == calls.size() - 1;
+    }
+
     /** The key of one of the calls, by its place. */
     public String key(int place) {
       return log.id() + "." + place;

@@ -248,7 +248,9 @@ public final class ThreadFold {
     }
     List<CallState> calls = new ArrayList<>();
     for (RequestedCall call : ended.calls()) {
-      calls.add(CallState.of(ended.key(calls.size()), call, false));
+      int place = calls.size();
+      calls.add(
+          CallState.of(new CallState.Request(ended.key(place), call, false, ended.cutOff(place))));
     }
     Message message = ended.message();
     StepFrame answered = frame.answered(message.content(), calls);
@@ -376,6 +378,7 @@ public final class ThreadFold {
                 message.failed(),
                 message.content(),
                 call.queued(),
+                call.cutOff(),
                 call.phase() == CallState.Phase.DETACHED));
       }
     }
@@ -502,7 +505,7 @@ public final class ThreadFold {
     }
     ThreadState state = before.with(before.steps().notWaiting(queued.call()));
     List<CallState> calls = new ArrayList<>(frame.calls());
-    calls.add(CallState.of(queued.call().id(), queued.call(), true));
+    calls.add(CallState.of(new CallState.Request(queued.call().id(), queued.call(), true, false)));
     StepFrame longer = frame.withCalls(calls);
     String asking = frame.messageId();
     if (asking == null) {

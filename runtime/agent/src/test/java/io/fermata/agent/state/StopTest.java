@@ -95,6 +95,26 @@ class StopTest {
   }
 
   @Test
+  void aStopToolThatTheOutputLimitCutOffEndsNoTurnAndItsHalfTextIsNotSaid() {
+    Scripted model = new Scripted();
+    model
+        .cutOff(AiMessage.from(model.wants("done", Map.of("text", "The three rea"))))
+        .call("done", Map.of("text", "Three."));
+    Participant.Speaker side = Participant.prompt(prompt(model, DONE)).stopTool("done", "text");
+    Agent desk = Agent.of("desk", side, Participant.person());
+    Conversation talk = Conversation.with(desk);
+
+    talk.say("Why?");
+
+    assertThat(model.requests()).hasSize(2);
+    assertThat(talk.lines())
+        .noneMatch(line -> line.contains("rea"))
+        .endsWith("assistant: Three. [done]", "done: done");
+    assertThat(talk.code()).isEqualTo(StopCode.STOP_TOOL);
+    talk.requireSame(desk);
+  }
+
+  @Test
   void anArgumentOfTheStopToolIsWhatTheSideSays() {
     Conversation talk = desk(Participant.prompt(prompt(done(), DONE)).stopTool("done", "text"));
 
