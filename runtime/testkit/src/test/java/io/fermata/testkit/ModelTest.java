@@ -380,6 +380,7 @@ class ModelTest {
         ChatResponse.builder()
             .aiMessage(AiMessage.from("How to"))
             .finishReason(FinishReason.CONTENT_FILTER)
+            .tokenUsage(new TokenUsage(1_000, 200))
             .build();
     ChatModel whole =
         new ChatModel() {
@@ -413,6 +414,19 @@ class ModelTest {
     assertThat(String.join("", listener.received)).isEqualTo("!gpt1 refusedI may say it");
     assertThat(reply.model()).isEqualTo("claude");
     assertThat(refused.code()).isEqualTo(ModelError.REFUSED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aReplyThatAFilterWithheldIsPaidForBesideThatOfTheFallback(Way way)
+      throws InterruptedException {
+    other.say("I may say it").say("I may say it");
+    Model claude = way.model("claude", other);
+    Usage alone = claude.call(request()).usage();
+
+    Usage both = filtered(way).price("10", "100", "1").fallback(claude).call(request()).usage();
+
+    assertThat(both.minus(alone)).isEqualTo(new Usage(1_000, 0, 200, new BigDecimal("0.03")));
   }
 
   /** The JDK may drop what it has read but not handed out when a connection breaks. */

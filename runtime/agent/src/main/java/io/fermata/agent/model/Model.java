@@ -276,7 +276,14 @@ public final class Model {
   /** The attempts of one call that failed. */
   private static final class Attempts {
     private final List<ModelAttempt> all = new ArrayList<>();
+    private Usage usage = Usage.ZERO;
     private @Nullable Unanswered last;
+
+    void add(ModelAttempt lost, Unanswered unanswered) {
+      all.add(lost);
+      usage = usage.plus(unanswered.usage());
+      last = unanswered;
+    }
   }
 
   private @Nullable ModelReply ask(ChatRequest request, ModelListener listener, Attempts failed)
@@ -293,12 +300,11 @@ public final class Model {
     boolean again = true;
     for (int number = 1; again && number <= terms.attempts; number++) {
       try {
-        return reply(mine, attempt(mine, listener), failed.all);
+        return reply(mine, attempt(mine, listener), failed);
       } catch (Unanswered unanswered) {
         Failure failure = unanswered.failure();
         ModelAttempt lost = new ModelAttempt(name, number, failure.code(), failure.message());
-        failed.all.add(lost);
-        failed.last = unanswered;
+        failed.add(lost, unanswered);
         listener.attempt(lost);
         again = failure.again() && failure.retryAfter().compareTo(terms.longestWait) <= 0;
         if (again && number < terms.attempts) {
@@ -351,7 +357,8 @@ public final class Model {
       } catch (RuntimeException e) {
         throw failed(e);
       }
-      ChatResponse response = given(reply.await(listener, terms.firstChunk, terms.betweenChunks));
+      ChatResponse response =
+          given(request, reply.await(listener, terms.firstChunk, terms.betweenChunks));
       if (response.finishReason() == null && response.tokenUsage() == null) {
         throw new Unanswered(Failure.broken(ModelError.UNAVAILABLE, "The stream ended early"));
       }
@@ -394,14 +401,15 @@ public final class Model {
           ? failed(thrown)
           : new Unanswered(Failure.late(ModelError.TIMEOUT, "No reply within " + terms.timeout));
     }
-    return given(response);
+    return given(request, response);
   }
 
-  private static ChatResponse given(@Nullable ChatResponse response) throws Unanswered {
+  private ChatResponse given(ChatRequest request, @Nullable ChatResponse response)
+      throws Unanswered {
     if (response == null) {
       throw new Unanswered(Failure.broken(ModelError.EMPTY, "The client returned nothing"));
     } else if (response.finishReason() == FinishReason.CONTENT_FILTER) {
-      throw new Unanswered(Failure.refused("A content filter withheld the reply"));
+      throw Unanswered.withheld(usage(request, response));
     }
     return response;
   }
@@ -426,14 +434,14 @@ public final class Model {
     }
   }
 
-  private ModelReply reply(ChatRequest request, ChatResponse response, List<ModelAttempt> failed) {
+  private ModelReply reply(ChatRequest request, ChatResponse response, Attempts failed) {
     FinishReason finish = response.finishReason();
     return new ModelReply(
         response.aiMessage(),
         name,
         (finish == null ? FinishReason.OTHER : finish).name().toLowerCase(Locale.ROOT),
-        usage(reported(response).orElseGet(() -> TokenEstimate.of(request, response.aiMessage()))),
-        failed);
+        usage(request, response).plus(failed.usage),
+        failed.all);
   }
 
   private static Optional<TokenUsage> reported(ChatResponse response) {
@@ -441,7 +449,9 @@ public final class Model {
         .filter(tokens -> tokens.inputTokenCount() != null || tokens.outputTokenCount() != null);
   }
 
-  private Usage usage(TokenUsage tokens) {
+  private Usage usage(ChatRequest request, ChatResponse response) {
+    TokenUsage tokens =
+        reported(response).orElseGet(() -> TokenEstimate.of(request, response.aiMessage()));
     TokenCounts read = terms.tokens.apply(tokens);
     Price price = terms.price == null ? Price.FREE : terms.price;
     return price.usage(read == null ? TokenCounts.within(tokens, 0) : read);

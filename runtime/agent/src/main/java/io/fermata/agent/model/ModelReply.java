@@ -10,7 +10,8 @@ import java.util.List;
  * @param model the name of the model that replied, which may be a fallback
  * @param finish why it ended: {@code stop}, {@code length}, {@code tool_execution}, {@code
  *     content_filter} or {@code other}
- * @param usage its usage; without failed attempts, whose usage is unknown
+ * @param usage its usage, with that of replies before it that a content filter withheld; that of
+ *     other failed attempts is unknown
  * @param attempts the failed attempts before it
  */
 public record ModelReply(
