@@ -79,7 +79,8 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
 
   /**
    * Like {@link #instead(String, Object...)}, with values that depend on the effect. What the
-   * function throws lets the attempt fail; a field that the flow does not have fails the test.
+   * function throws lets the attempt fail as if the action threw it; a field that the flow does not
+   * have fails the test.
    *
    * @param writes returns pairs of a field and its value
    */

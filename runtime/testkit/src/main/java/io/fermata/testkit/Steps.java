@@ -2,6 +2,7 @@ package io.fermata.testkit;
 
 import io.fermata.flow.Flow;
 import io.fermata.flow.Step;
+import io.fermata.flow.engine.FlowProgram;
 import io.fermata.flow.event.ErrorCode;
 import io.fermata.flow.event.Input;
 import io.fermata.flow.event.Place;
@@ -10,6 +11,7 @@ import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.event.Tagging;
 import io.fermata.flow.event.Write;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Nearest;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -175,7 +177,7 @@ final class Steps {
     try {
       pairs = writes.apply(asked);
     } catch (RuntimeException e) {
-      return failed(effect, String.valueOf(e.getMessage()), e);
+      return FlowProgram.of(flow, Limits.DEFAULT).failed(effect, e);
     }
     try {
       return new Input.Wrote(

@@ -869,6 +869,29 @@ class FlowProbeTest {
   }
 
   @Test
+  void whatAFunctionThrowsInInsteadFailsTheAttemptAsIfTheActionThrewIt() {
+    FlowProbe.of(order)
+        .instead(
+            "cook",
+            effect -> {
+              throw StepException.terminal("We have no gas.");
+            })
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .fails(ErrorCode.STEP_FAILED)
+        .saying("We have no gas.")
+        .attempts("cook", 1);
+    FlowProbe.of(order)
+        .instead(
+            "cook",
+            effect -> {
+              throw new StepException("We have no gas.");
+            })
+        .start("is hungry", "dish", "soup", "servings", 1)
+        .fails(ErrorCode.STEP_FAILED)
+        .attempts("cook", 3);
+  }
+
+  @Test
   void aFieldThatTheFlowDoesNotHaveIsRefusedInInstead() {
     String nearest = "There is no field recept; did you mean receipt?";
     assertThatThrownBy(() -> FlowProbe.of(order).instead("cook", "recept", "r1"))
