@@ -91,7 +91,7 @@ class RequestTest {
     "image/jpg,       FFD8FFE0,                 image/jpeg",
     "image/webp,      524946460400000057454250, image/webp",
     "image/png,       FFD8FFE000104A4649460001, image/jpeg",
-    "image/gif,       89504E470D0A1A0A,         image/png"
+    "image/webp,      89504E470D0A1A0A,         image/png"
   })
   void aPictureThatEveryProviderTakesIsShownBesideItsPathAsWhatItsBytesAre(
       String type, String bytes, String sent) {
@@ -132,6 +132,23 @@ class RequestTest {
     assertThat(model.lastRequest())
         .containsExactly(
             "user: See\nAttachment: /attachments/m-u1/cat\nAttachment: /attachments/m-u1/empty.png");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"image/gif", "image/heic", "image/tiff", "image/pngs", "text/plain"})
+  void aFileThatIsDeclaredAsNoPictureThatIsShownIsNotRead(String type) {
+    byte[] png = HexFormat.of().parseHex("89504E470D0A1A0A");
+    model.say("I see.");
+    Conversation talk =
+        Conversation.with(Agent.aiHuman("desk", support()))
+            .post(
+                null,
+                Message.user("See"),
+                new Attachment("cat", type, png),
+                new Attachment("dog", "image/png", png))
+            .run();
+
+    assertThat(talk.world().filesRead).containsExactly("/attachments/m-u1/dog");
   }
 
   /** Servers write schemas of older drafts, too, whose definitions are elsewhere. */

@@ -44,6 +44,7 @@ public final class World implements Outside {
   public final List<String> stoppedChildren = new ArrayList<>();
   public final List<String> discarded = new ArrayList<>();
   final List<String> erased = new ArrayList<>();
+  final List<String> filesRead = new ArrayList<>();
 
   /** What the thread said that it had spent. */
   public final List<Usage> spent = new ArrayList<>();
@@ -220,6 +221,7 @@ public final class World implements Outside {
 
   @Override
   public CompletionStage<byte[]> file(ThreadStorage.StoredFile file) {
+    filesRead.add(file.path());
     return file.seq() > 0
             && conversation.record((int) file.seq()).get(file.index())
                 instanceof ThreadEvent.FileWritten written

@@ -50,6 +50,10 @@ final class ModelRequest {
   /** How many of the latest messages include their pictures. */
   private static final int PICTURES = 10;
 
+  /** The declared types of what may be shown; files of others are not read. */
+  private static final Pattern SHOWN =
+      Pattern.compile("image/(?:png|jpe?g|webp)\\s*(?:;.*)?", Pattern.CASE_INSENSITIVE);
+
   /** How many bytes of a picture say of which type it is. */
   private static final int HEADER = 12;
 
@@ -192,7 +196,7 @@ final class ModelRequest {
         continue;
       }
       text.append(text.isEmpty() ? "" : "\n").append("Attachment: ").append(path);
-      if (pictures && file.size() > 0 && file.mimeType().regionMatches(true, 0, "image/", 0, 6)) {
+      if (pictures && file.size() > 0 && SHOWN.matcher(file.mimeType()).matches()) {
         byte[] data = recorder.bytes(file);
         String type = type(data);
         if (type != null) {
