@@ -328,7 +328,7 @@ class ThreadHostTest {
           .hasMessageContaining("no such thread");
       assertThatThrownBy(
               () -> now(host.threads().messages("bob", id, Threads.MessageQuery.latest(10))))
-          .hasMessageContaining("no thread");
+          .hasMessageContaining("no such thread");
     }
   }
 
