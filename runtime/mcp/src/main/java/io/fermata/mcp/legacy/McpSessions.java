@@ -233,16 +233,18 @@ public final class McpSessions {
   }
 
   /**
-   * Ends a session, and its stream.
+   * Ends a session, and its stream. One that is forgotten here may be open on another server.
    *
-   * @throws RpcException if the session is unknown to this server or has ended
+   * @throws RpcException if the session is unknown to this server or its client has ended it
    */
   void end(String session, String principal) {
     complete(ended(issued(session).key(principal)));
   }
 
   private synchronized @Nullable CompletableFuture<Void> ended(Key key) {
-    requireNotEnded(key);
+    if (isDeleted(key)) {
+      throw RpcException.sessionGone();
+    }
     ended.put(key.principal(), key, End.DELETED);
     idle.remove(key);
     InUse open = inUse.remove(key);

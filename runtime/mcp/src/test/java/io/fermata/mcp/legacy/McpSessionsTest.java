@@ -258,6 +258,20 @@ class McpSessionsTest {
   }
 
   @Test
+  void aForgottenSessionCanBeDeletedOnce() {
+    String forgotten = open();
+    now.addAndGet(2 * McpSessions.IDLE.toNanos());
+    open();
+    assertGone(forgotten);
+
+    sessions.end(forgotten, "ada");
+
+    assertThatThrownBy(() -> sessions.requireNotDeleted(forgotten, "ada"))
+        .isInstanceOf(RpcException.class);
+    assertThatThrownBy(() -> sessions.end(forgotten, "ada")).isInstanceOf(RpcException.class);
+  }
+
+  @Test
   void anIdleSessionWhoseClientChoseNothingContinues() {
     String session = sessions.open("ada", Json.object());
 
