@@ -137,7 +137,10 @@ public final class RunExplanations {
                   .formatted(about)));
     }
     SessionKey key = ToolUses.keyOf(use);
-    return begun(() -> explained(key, named(about), field))
+    String unknown =
+        "Nothing explains your latest call of %s: it began no run, or that has ended and is not kept."
+            .formatted(use.tool());
+    return begun(() -> explained(key, named(about), field, unknown))
         .thenApply(reply -> reply.structured().path(reply.error() ? "error" : "text").asText());
   }
 
@@ -182,10 +185,17 @@ public final class RunExplanations {
     return explained(
         key,
         named(call.arguments().path("about").asText()),
-        call.arguments().path("field").textValue());
+        call.arguments().path("field").textValue(),
+        "There is no run of %s in this conversation, or it has ended and is not kept; one can be asked about while it is open."
+            .formatted(flow));
   }
 
-  private ToolReply explained(SessionKey key, Explanation.About about, @Nullable String field) {
+  /**
+   * @param unknown what the model reads if no run is known; it must not lead to a second run, which
+   *     would repeat the effects of one that has ended
+   */
+  private ToolReply explained(
+      SessionKey key, Explanation.About about, @Nullable String field, String unknown) {
     if (about == Explanation.About.WHY && (field == null || field.isBlank())) {
       return ToolReply.refused(HostError.INVALID_ARGUMENTS, "Name the field that you ask about.");
     }
@@ -204,10 +214,7 @@ public final class RunExplanations {
     Explanation explanation = new Explanation(about, flow);
     survey.publish(flow, explanation, entry -> true);
     if (!explanation.known()) {
-      return ToolReply.refused(
-          HostError.INVALID_ARGUMENTS,
-          "There is no run of %s in this conversation, or it has ended and is not kept: call %s with action start"
-              .formatted(key.flow(), key.flow()));
+      return ToolReply.refused(HostError.INVALID_ARGUMENTS, unknown);
     }
     String misnamed = field != null && explanation.unwritten(field) ? flow.misnamed(field) : null;
     if (misnamed != null) {

@@ -13,6 +13,7 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
+import io.fermata.session.call.ToolUse;
 import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.Handles;
 import java.util.ArrayDeque;
@@ -51,15 +52,36 @@ class RunExplanationsTest {
   }
 
   @Test
+  void noModelIsLedToRepeatACallThatEndedAndIsNotKept() {
+    FlowCatalog flows = new FlowCatalog(List.of(order()), List.of(), List.of(), Limits.DEFAULT);
+    try (OpenStore store = Store.memory().open()) {
+      RunExplanations explanations =
+          new RunExplanations(flows, store, Encryption.NONE, Handles.ofProcess(), Runnable::run);
+
+      CompletableFuture<String> explained =
+          explanations
+              .explain(new ToolUse("order", "thread", "1"), "path", null)
+              .toCompletableFuture();
+
+      assertThat(explained.join())
+          .isEqualTo(
+              "Nothing explains your latest call of order: it began no run, or that has ended and is"
+                  + " not kept.");
+    }
+  }
+
+  private static Flow<Order> order() {
+    return Flow.of("order", Order.class)
+        .description("Takes an order.")
+        .ask("ask", q -> q.question("email", "Email?"))
+        .edge(Flow.START, "ask")
+        .edge("ask", Flow.END)
+        .compile();
+  }
+
+  @Test
   void whatAnExplanationQuotesIsNeverALineOfItsOwn() {
-    Flow<Order> flow =
-        Flow.of("order", Order.class)
-            .description("Takes an order.")
-            .ask("ask", q -> q.question("email", "Email?"))
-            .edge(Flow.START, "ask")
-            .edge("ask", Flow.END)
-            .compile();
-    Explanation explanation = new Explanation(Explanation.About.ASKED, flow);
+    Explanation explanation = new Explanation(Explanation.About.ASKED, order());
     Occurrence moment =
         new Occurrence(
             "order", "s", "r", 1, 0, 1, new Place("ask", 1), Observation.Kind.ASK, null, false);
