@@ -127,12 +127,13 @@ final class LegacyPeers {
   }
 
   private void end(String session, String principal) {
-    clientRequests.end(session, principal);
     try {
       sessions.end(session, principal);
     } catch (RpcException e) {
       // It has ended here, too.
     }
+    // Afterwards, as nothing more is asked in it then.
+    clientRequests.end(session, principal);
   }
 
   private void change(String session, String principal, Consumer<ClientState> change) {

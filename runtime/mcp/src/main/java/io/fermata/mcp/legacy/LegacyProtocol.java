@@ -141,10 +141,23 @@ public final class LegacyProtocol implements LegacyEra {
   private CompletionStage<ObjectNode> ask(
       Map<String, McpAsk> asks, Client.Asker asker, OutboundQueue queue) {
     String session = asker.session();
-    if (session != null) {
-      sessions.require(session, asker.caller().principal());
+    if (session == null) {
+      return clientRequests.ask(asks, asker, queue);
     }
-    return clientRequests.ask(asks, asker, queue);
+    String principal = asker.caller().principal();
+    sessions.require(session, principal);
+    CompletionStage<ObjectNode> replies = clientRequests.ask(asks, asker, queue);
+    cancelIfDeleted(session, principal);
+    return replies;
+  }
+
+  /** What deleted the session may have looked for its questions before there was this one. */
+  private void cancelIfDeleted(String session, String principal) {
+    try {
+      sessions.requireNotDeleted(session, principal);
+    } catch (RpcException deleted) {
+      clientRequests.end(session, principal);
+    }
   }
 
   @Override

@@ -6,11 +6,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import io.fermata.mcp.FakeHost;
 import io.fermata.mcp.access.AuthenticatedCaller;
+import io.fermata.mcp.access.CallQuotas;
+import io.fermata.mcp.catalog.StreamQuota;
+import io.fermata.mcp.catalog.Subscriptions;
 import io.fermata.mcp.feature.McpAsk;
 import io.fermata.mcp.protocol.Client;
+import io.fermata.mcp.protocol.MessageSource;
 import io.fermata.mcp.protocol.OutboundQueue;
+import io.fermata.mcp.protocol.PeerServers;
+import io.fermata.mcp.protocol.RequestGate;
 import io.fermata.mcp.rpc.RpcException;
+import io.fermata.mcp.settings.PrincipalLimits;
 import io.fermata.session.key.TestHandles;
 import java.time.Duration;
 import java.util.Map;
@@ -20,6 +28,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -87,5 +96,43 @@ class ClientRequestsTest {
     assertThat(request.at("/params/elicitationId").asText())
         .isNotEmpty()
         .isEqualTo(request.path("id").asText());
+  }
+
+  @Test
+  void aQuestionThatIsAskedWhileItsSessionIsDeletedIsCancelled() {
+    FakeHost host = new FakeHost();
+    LegacyProtocol protocol =
+        new LegacyProtocol(
+            host,
+            new PeerServers(host.bus()),
+            new Subscriptions(new StreamQuota(10)),
+            new RequestGate(),
+            new CallQuotas(PrincipalLimits.DEFAULT, System::nanoTime),
+            revision -> Json.object());
+    String session = protocol.sessions().open("ada", Json.object());
+    AuthenticatedCaller ada = AuthenticatedCaller.trusted("ada");
+    Client client = protocol.client(post(ada, session));
+    // The transport wakes between the check of the session and its first question.
+    AtomicBoolean deleted = new AtomicBoolean();
+    OutboundQueue deleting =
+        new OutboundQueue(
+            woken -> {
+              if (deleted.compareAndSet(false, true)) {
+                protocol.end(session, "ada");
+              }
+            });
+
+    CompletionStage<ObjectNode> asking =
+        Objects.requireNonNull(client.questions())
+            .ask(
+                Map.of("roots", McpAsk.roots()),
+                new Client.Asker(ada, session, anyone -> {}),
+                deleting);
+
+    assertThat(asking.toCompletableFuture()).isCompletedExceptionally();
+  }
+
+  private static MessageSource post(AuthenticatedCaller caller, String session) {
+    return new MessageSource.Post(caller, null, null, null, session, name -> null, null);
   }
 }
