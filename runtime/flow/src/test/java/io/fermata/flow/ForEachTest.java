@@ -666,6 +666,17 @@ class ForEachTest {
   }
 
   @Test
+  void aFieldOfAnItemThatNobodyAsksForIsRefusedOnceAStepOfTheItemHasDoneWithoutIt() {
+    Driver team = each(o -> {});
+    team.start("people", List.of("Ada", "Bob"), "each.0.age", 1);
+    assertThat(ran).containsExactly("Ada");
+
+    assertThat(violated(team.proceed("each.0.pets", List.of("Tom"))))
+        .containsExactly("each.0.pets");
+    assertThat(asked(team.proceed("each.1.pets", List.of("Tom")))).containsExactly("each.1.age");
+  }
+
+  @Test
   void itIsReportedTogetherWithAStepThatFailed() {
     broken.add("Ada");
     Driver team = each(o -> {});

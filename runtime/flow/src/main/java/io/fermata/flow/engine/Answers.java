@@ -310,7 +310,12 @@ final class Answers {
         && left >= memory.left().getOrDefault(start, 0L)
         && Graph.mayRead(step, new Place(branch, step.path(), 1), field)
         && !Paths.filled(Paths.get(memory.data(), field))
-        && from(step).findAny().isEmpty();
+        && from(step).map(Place::branch).noneMatch(from -> passes(from, branch));
+  }
+
+  /** Whether a run in a branch may come to another one: that is around it, or within it. */
+  private static boolean passes(String from, String to) {
+    return Place.within(from, to) || Place.within(to, from);
   }
 
   /** Whether it is the latest value of a field; a branch may still have an earlier one. */
