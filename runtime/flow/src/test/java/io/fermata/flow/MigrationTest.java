@@ -1280,7 +1280,34 @@ class MigrationTest {
 
     assertThat(refused(before, renamed))
         .contains("items of each have ended with people.*.age, which version 2 does not have");
-    assertThat(refused(before, retyped)).contains("cannot be read").doesNotContain("many");
+    assertThat(refused(before, retyped))
+        .contains("cannot be read", "people.0.age is not of type Integer")
+        .doesNotContain("many");
+  }
+
+  record RelatedPeople(List<String> names, @Computed List<Person> people) {
+    RelatedPeople {
+      if (people != null && (names == null || people.size() != names.size())) {
+        throw new IllegalArgumentException("There is one person for each name.");
+      }
+    }
+  }
+
+  @Test
+  void whatItemsHaveEndedWithNeedsNoOtherFieldYet() {
+    Driver before =
+        started(
+            people(RelatedPeople.class, 1, Person.class, "age").compile(),
+            "names",
+            List.of("Ann", "Bob"));
+    before.proceed("each.0.name", "Ann", "each.0.age", "9");
+    Driver run =
+        new Driver(
+            people(RelatedPeople.class, 2, Person.class, "age").migrate(1, m -> {}).compile());
+
+    assertThat(asked(run.takeOver(before))).containsExactly("Name?");
+    assertThat(run.proceed("each.1.name", "Bob", "each.1.age", "8"))
+        .isInstanceOf(Outcome.Waiting.class);
   }
 
   @Test

@@ -398,12 +398,18 @@ final class Migrations {
   }
 
   private void state(ObjectNode data) {
-    fits(flow.schema(), data, "its state has", "; rename or delete it in the migration");
+    known(flow.schema(), data, "its state has", "; rename or delete it in the migration");
+    try {
+      flow.schema().requireReadable(data, Json.object());
+    } catch (IllegalArgumentException e) {
+      throw unreadable(e);
+    }
   }
 
   /** What items have ended with goes to a field as it is: no migration renames or changes it. */
   private void results(Step<?> step, Phase.Forked forked) {
-    if (forked.list() && step.node() instanceof Node.Each<?, ?> each && each.into() != null) {
+    String into = step.node() instanceof Node.Each<?, ?> each ? each.into() : null;
+    if (forked.list() && into != null) {
       ArrayNode results = Json.MAPPER.createArrayNode();
       for (Phase.End end : forked.ended().values()) {
         JsonNode result = end.result();
@@ -411,22 +417,24 @@ final class Migrations {
           results.add(result);
         }
       }
-      ObjectNode kept = Paths.set(Json.object(), each.into(), results);
-      fits(step.scope().schema(), kept, "items of " + each.id() + " have ended with", "");
+      StateSchema<?> schema = step.scope().schema();
+      ObjectNode kept = Paths.set(Json.object(), into, results);
+      known(schema, kept, "items of " + step.path() + " have ended with", "");
+      try {
+        // The record around it may not be made of nothing else.
+        schema.value(into, results);
+      } catch (IllegalArgumentException e) {
+        throw unreadable(Json.unreadableAt(into, e));
+      }
     }
   }
 
-  private void fits(StateSchema<?> schema, ObjectNode data, String has, String advice) {
+  private void known(StateSchema<?> schema, ObjectNode data, String has, String advice) {
     Set<String> unknown = schema.unknown(data);
     if (!unknown.isEmpty()) {
       String lacks = ", which version " + flow.version() + " does not have" + advice;
       String reason = has + " " + String.join(", ", unknown) + lacks;
       throw new Unfit(has + " fields" + lacks, reason, null);
-    }
-    try {
-      schema.requireReadable(data, Json.object());
-    } catch (IllegalArgumentException e) {
-      throw unreadable(e);
     }
   }
 
