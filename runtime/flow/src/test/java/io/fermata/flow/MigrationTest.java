@@ -6,6 +6,7 @@ import static io.fermata.flow.route.Condition.eq;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.action.StepException;
 import io.fermata.flow.engine.Redecision;
@@ -1283,6 +1284,38 @@ class MigrationTest {
     assertThat(refused(before, retyped))
         .contains("cannot be read", "people.0.age is not of type Integer")
         .doesNotContain("many");
+  }
+
+  record Derived(String name, String age) {
+    public boolean isOld() {
+      return age != null && age.length() > 1;
+    }
+
+    @JsonProperty("label")
+    public String labelled() {
+      return name + ", " + age;
+    }
+  }
+
+  record DerivedPeople(List<String> names, @Computed List<Derived> people) {}
+
+  @Test
+  void whatAnElementDerivesFromItsFieldsNeedsNoFieldInTheNewVersion() {
+    Driver before =
+        started(
+            people(DerivedPeople.class, 1, Derived.class, "age").compile(),
+            "names",
+            List.of("Ann", "Bob"));
+    before.proceed("each.0.name", "Ann", "each.0.age", "9");
+    assertThat(before.proceed("each.1.name", "Bob", "each.1.age", "80"))
+        .isInstanceOf(Outcome.Waiting.class);
+    assertThat(before.state.data().at("/people/1/old").asBoolean()).isTrue();
+    Driver run =
+        new Driver(
+            people(DerivedPeople.class, 2, Derived.class, "age").migrate(1, m -> {}).compile());
+
+    assertThat(run.takeOver(before)).isInstanceOf(Outcome.Waiting.class);
+    assertThat(run.state.version()).isEqualTo(2);
   }
 
   record RelatedPeople(List<String> names, @Computed List<Person> people) {

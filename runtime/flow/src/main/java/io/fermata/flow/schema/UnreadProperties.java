@@ -6,11 +6,13 @@ import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.JsonDeserializer;
 import com.fasterxml.jackson.databind.deser.DeserializationProblemHandler;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.ser.PropertyWriter;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Paths;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -47,9 +49,23 @@ final class UnreadProperties extends DeserializationProblemHandler {
       // What a record does not take is put aside, and comes when it has been read.
       parts.add(name);
     }
-    paths.add(String.join(".", parts));
+    if (!writes(owner instanceof Class<?> type ? type : owner.getClass(), name)) {
+      paths.add(String.join(".", parts));
+    }
     parser.skipChildren();
     return true;
+  }
+
+  /** Whether a type's own values have a property, such as a getter that derives it from others. */
+  private static boolean writes(Class<?> type, String name) throws IOException {
+    Iterator<PropertyWriter> properties =
+        Json.MAPPER.getSerializerProviderInstance().findValueSerializer(type).properties();
+    while (properties.hasNext()) {
+      if (properties.next().getName().equals(name)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static List<String> parts(@Nullable JsonStreamContext place) {
