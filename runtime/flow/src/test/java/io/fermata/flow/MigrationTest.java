@@ -1420,6 +1420,40 @@ class MigrationTest {
     assertThat(Driver.result(run.proceed()).path("city").asText()).isEqualTo("Rome");
   }
 
+  /** Runs whose answer could not be checked, given ahead and once it was asked for. */
+  private static List<Driver> unchecked() {
+    Flow<Old> flow = checking(old(), o -> o.validate(MigrationTest::broken));
+    Driver asked = started(flow);
+    asked.proceed("city", "rome");
+    return List.of(started(flow, "city", "rome"), asked);
+  }
+
+  private static Verdict broken(String answer) {
+    throw new IllegalStateException("Nobody can judge " + answer);
+  }
+
+  @Test
+  void theVersionThatTakesOverJudgesAnAnswerWhoseCheckFailedOrAsksAgain() {
+    for (Driver before : unchecked()) {
+      Flow<Old> accepting =
+          checking(
+              old().version(2).migrate(1, m -> {}),
+              o -> o.validate((String city) -> Verdict.accept("Rome")));
+      Flow<Old> rejecting =
+          checking(
+              old().version(2).migrate(1, m -> {}),
+              o -> o.validate((String city) -> Verdict.reject("Which one?")));
+      Driver run = new Driver(rejecting);
+      assertThat(Driver.code(before.proceed())).isEqualTo("validator_failed");
+
+      assertThat(Driver.result(new Driver(accepting).takeOver(before)).path("city").asText())
+          .isEqualTo("Rome");
+      assertThat(Driver.asked(run.takeOver(before))).containsExactly("city");
+      assertThat(run.state.at(Place.parse("ask#1")).questions()).hasSize(1);
+      sameAgain(run);
+    }
+  }
+
   @Test
   void whatIsDoneKeepsItsNameAndItsCompensation() {
     FlowBuilder<Old> flow =

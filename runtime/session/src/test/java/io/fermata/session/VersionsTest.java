@@ -18,11 +18,13 @@ import io.fermata.session.call.TaskRun;
 import io.fermata.session.call.ToolReply;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -156,12 +158,16 @@ class VersionsTest {
 
   /** A release that asks for the dish in these words, and for the table as every other one. */
   private static FlowBuilder<Order> menu(String question) {
+    return menu(question, VersionsTest::judged);
+  }
+
+  private static FlowBuilder<Order> menu(String question, Function<String, Verdict> validator) {
     return Flow.of("order", Order.class)
         .description("Orders.")
         .ask(
             "ask",
             q ->
-                q.question("dish", question, o -> o.validate(VersionsTest::judged))
+                q.question("dish", question, o -> o.validate(validator::apply))
                     .question("table", "Which table?"))
         .edge(START, "ask")
         .edge("ask", END)
@@ -230,6 +236,46 @@ class VersionsTest {
       client.proceed();
 
       assertThat(keys(host, run).get("dish")).isNotNull().isNotEqualTo(first.get("dish"));
+    }
+  }
+
+  @Test
+  void anAnswerThatCouldNotBeCheckedIsNotLostWhenTheNextOneBringsTheNextVersion() {
+    for (String table : List.of("7", "8")) {
+      try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
+        TaskRun run = run(host.client().start());
+        Map<String, String> first = keys(host, run);
+        assertThat(text(answer(host, run, first, "dish", "jelly"), "/code"))
+            .isEqualTo("validator_failed");
+        Verdict verdict = table.equals("7") ? Verdict.accept() : Verdict.reject("No jelly.");
+
+        host.restart(menu("Which dish?", dish -> verdict).version(2).migrate(1, m -> {}).compile());
+        ToolReply reply = answer(host, run, first, "table", table);
+
+        if (table.equals("7")) {
+          assertThat(text(reply, "/result/dish")).isEqualTo("jelly");
+        } else {
+          assertThat(text(reply, "/field")).isEqualTo("dish");
+          assertThat(keys(host, run)).containsOnlyKeys("dish");
+        }
+      }
+    }
+  }
+
+  @Test
+  void aCallThatOnlyContinuesBringsTheVersionThatCanCheckAnAnswer() {
+    try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
+      Client client = host.client();
+      client.start("table", "7");
+      client.proceed("dish", "jelly");
+
+      host.restart(
+          menu("Which dish?", dish -> Verdict.accept("cake"))
+              .version(2)
+              .migrate(1, m -> {})
+              .compile());
+
+      assertThat(text(client.proceed(), "/result/dish")).isEqualTo("cake");
     }
   }
 

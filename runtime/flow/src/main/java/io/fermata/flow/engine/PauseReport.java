@@ -49,9 +49,8 @@ public final class PauseReport {
     return at.phase() instanceof Phase.Asking || unchecked(at);
   }
 
-  /** Whether an answer could not be checked, so that another one can be given. */
   private static boolean unchecked(PlaceState at) {
-    return at.phase() instanceof Phase.Halted halted && halted.code() == ErrorCode.VALIDATOR_FAILED;
+    return at.phase() instanceof Phase.Halted halted && halted.unchecked();
   }
 
   /** The outcome of a call: where the run is, and which of the call's answers were refused. */

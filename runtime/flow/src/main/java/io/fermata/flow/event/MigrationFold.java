@@ -84,9 +84,15 @@ final class MigrationFold {
     return again;
   }
 
-  /** What waits for somebody is asked again, as the new version asks it. */
+  /**
+   * What waits for somebody is asked again, as the new version asks it; that may be able to check
+   * an answer that could not be. A check that is an effect waits for a call, as every one does.
+   */
   private Phase phase(Place place, Phase phase) {
-    if (phase instanceof Phase.Waiting) {
+    if (phase instanceof Phase.Waiting
+        || (phase instanceof Phase.Halted at
+            && at.unchecked()
+            && !(at.before() instanceof Phase.Working))) {
       return new Phase.Entering();
     } else if (phase instanceof Phase.Working working && working.field() != null) {
       return working.checking(names.field(working.field()));

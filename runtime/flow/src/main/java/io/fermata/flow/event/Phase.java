@@ -142,6 +142,11 @@ public sealed interface Phase {
       Phase before,
       long since)
       implements Phase {
+    /** Whether an answer could not be checked, so that another one can be given. */
+    public boolean unchecked() {
+      return code == ErrorCode.VALIDATOR_FAILED;
+    }
+
     Halted carried(@Nullable String renamed, Phase busy) {
       return new Halted(resume, code, message, renamed, busy, since);
     }
