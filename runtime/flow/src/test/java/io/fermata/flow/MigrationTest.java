@@ -1455,6 +1455,31 @@ class MigrationTest {
   }
 
   @Test
+  void anAnswerUnderANewNameStandsThatNobodyHasJudgedYet() {
+    Driver before =
+        started(
+            Flows.chain(
+                    old()
+                        .ask(
+                            "ask_mail",
+                            q ->
+                                q.question("mail", "Mail?", o -> o.validate(MigrationTest::broken))
+                                    .question("size", "Size?"))
+                        .ask("ask_city", q -> q.question("city", "City?")),
+                    "ask_mail",
+                    "ask_city")
+                .compile());
+    assertThat(Driver.code(before.proceed("mail", "a@b.c", "size", "12")))
+        .isEqualTo("validator_failed");
+    Driver run = new Driver(second(MigrationTest::renamed));
+
+    assertThat(asked(run.takeOver(before))).containsExactly("Which city?");
+    assertThat(run.proceed("city", "Rome"))
+        .isEqualTo(new Outcome.Complete(Json.tree(new New("a@b.c", 12, "Rome", null))));
+    sameAgain(run);
+  }
+
+  @Test
   void whatIsDoneKeepsItsNameAndItsCompensation() {
     FlowBuilder<Old> flow =
         old()

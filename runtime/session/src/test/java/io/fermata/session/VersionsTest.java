@@ -263,6 +263,36 @@ class VersionsTest {
   }
 
   @Test
+  void aKeyIsNotUsedAgainUnderANewNameWhileItsAnswerCannotBeChecked() {
+    Flow<Order> renamed =
+        Flow.of("order", Order.class)
+            .description("Orders.")
+            .version(2)
+            .migrate(1, m -> m.node("ask", "ask_all"))
+            .ask(
+                "ask_all",
+                q ->
+                    q.question("dish", "Which dish?", o -> o.validate(VersionsTest::judged))
+                        .question("table", "Which table?"))
+            .edge(START, "ask_all")
+            .edge("ask_all", END)
+            .result(order -> order)
+            .compile();
+    try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
+      Client client = host.client();
+      TaskRun run = run(client.start());
+      Map<String, String> first = keys(host, run);
+      answer(host, run, first, "dish", "jelly");
+
+      host.restart(renamed);
+      assertThat(text(client.proceed(), "/code")).isEqualTo("validator_failed");
+
+      assertThat(text(answer(host, run, first, "dish", "soup"), "/code")).isEqualTo("stale_call");
+      assertThat(text(client.proceed("dish", "fish"), "/field")).isEqualTo("table");
+    }
+  }
+
+  @Test
   void aCallThatOnlyContinuesBringsTheVersionThatCanCheckAnAnswer() {
     try (TestHost host = new TestHost(sqlite(), menu("Which dish?").compile())) {
       Client client = host.client();

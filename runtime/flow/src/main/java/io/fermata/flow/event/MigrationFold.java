@@ -73,12 +73,13 @@ final class MigrationFold {
     Map<String, Long> again = keys(at.again(), names::field);
     for (Event.Question question : at.lastOpen()) {
       String field = names.field(question.field());
+      boolean renamed = !from.equals(carried.to()) || !field.equals(question.field());
       // An answer that could not be checked may be gone, and has been one to this question.
       Long unchecked = memory.since(question.field(), from.node());
-      if (!from.equals(carried.to()) || !field.equals(question.field())) {
+      if (unchecked != null && unchecked >= again.getOrDefault(field, 0L)) {
+        again.put(field, unchecked);
+      } else if (renamed) {
         again.put(field, state.tick);
-      } else if (unchecked != null) {
-        again.merge(field, unchecked, Math::max);
       }
     }
     return again;
