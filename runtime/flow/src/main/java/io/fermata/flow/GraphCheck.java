@@ -431,12 +431,18 @@ final class GraphCheck<S extends Record> {
     if (kind == FieldKind.NUMBER || kind == FieldKind.TEXT || kind == FieldKind.CHOICE) {
       String what = "The suggestion for " + question.field() + " in " + ask.id();
       for (String text : fixed.value()) {
-        fits(what, question.field(), kind == FieldKind.NUMBER ? number(text) : Json.tree(text));
+        fits(what, question.field(), meant(question.field(), kind, text));
       }
     }
   }
 
-  private static JsonNode number(String text) {
+  /** What a suggestion stands for: itself, or the number or constant that it writes. */
+  private JsonNode meant(String field, FieldKind kind, String text) {
+    JsonNode itself = Json.tree(text);
+    return kind == FieldKind.TEXT || unfit(field, itself).isEmpty() ? itself : parsed(text);
+  }
+
+  private static JsonNode parsed(String text) {
     try {
       return Json.parse(text);
     } catch (IllegalArgumentException e) {
@@ -444,9 +450,12 @@ final class GraphCheck<S extends Record> {
     }
   }
 
+  private List<Violation> unfit(String field, JsonNode value) {
+    return flow.schema().check(Paths.set(Json.object(), field, value), Limits.DEFAULT).violations();
+  }
+
   private boolean fits(String what, String field, JsonNode value) {
-    List<Violation> unfit =
-        flow.schema().check(Paths.set(Json.object(), field, value), Limits.DEFAULT).violations();
+    List<Violation> unfit = unfit(field, value);
     if (!unfit.isEmpty()) {
       String why = String.join("; ", unfit.stream().map(Violation::message).toList());
       defects.add(what + ", " + Json.text(value) + ", does not fit the field: it " + why);

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.annotation.JsonValue;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.event.Verdict;
@@ -236,7 +237,24 @@ class FlowDefectsTest {
     LARGE
   }
 
-  record Shirt(Size size, @Min(18) Integer age, @Pattern(regexp = "[A-Z]+") String code) {}
+  private enum Term {
+    SHORT(12),
+    LONG(24);
+
+    private final int months;
+
+    Term(int months) {
+      this.months = months;
+    }
+
+    @JsonValue
+    int months() {
+      return months;
+    }
+  }
+
+  record Shirt(
+      Size size, Term rented, @Min(18) Integer age, @Pattern(regexp = "[A-Z]+") String code) {}
 
   private static FlowBuilder<Shirt> suggesting(String field, String... answers) {
     return Flow.of("shirt", Shirt.class)
@@ -254,6 +272,11 @@ class FlowDefectsTest {
         suggesting("size", "HUGE"),
         "The suggestion for size in a, \"HUGE\", does not fit the field: it must be one of SMALL,"
             + " LARGE, not \"HUGE\"");
+    assertThat(suggesting("rented", "12", "24").compile()).isNotNull();
+    assertRefused(
+        suggesting("rented", "13"),
+        "The suggestion for rented in a, 13, does not fit the field: it must be one of 12, 24, not"
+            + " 13");
     assertThat(defects(suggesting("age", "3", "many")))
         .hasSize(2)
         .allMatch(defect -> defect.startsWith("The suggestion for age in a"));
