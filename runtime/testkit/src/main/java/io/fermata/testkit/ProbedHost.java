@@ -118,11 +118,13 @@ final class ProbedHost implements AutoCloseable {
                   .formatted(LeapingScheduler.class.getName()))
           .withFallback(ManualTime.config());
 
+  /** One for all probes, which may share a store. */
+  private static final KeyProvider KEYS = DataKeys.parse(DataKeys.generate("probe"));
+
   final FaultyStore faults;
   private final UnaryOperator<HostBuilder> setup;
   private final IntFunction<UnaryOperator<HostBuilder>> ofLife;
   private final Runnable killed;
-  private final KeyProvider keys = DataKeys.parse(DataKeys.generate("probe"));
   private final ProbeClock clock = new ProbeClock();
   private final AtomicInteger running = new AtomicInteger();
   private final AtomicInteger lives = new AtomicInteger();
@@ -161,7 +163,7 @@ final class ProbedHost implements AutoCloseable {
         setup.apply(
             Fermata.host()
                 .store(faults.store())
-                .spareKeys(keys)
+                .spareKeys(KEYS)
                 .settings(Settings.DEFAULT.snapshotEvery(1))
                 .checkCalls(faults::damaged)
                 .handlers(threads -> new WatchedThreads(threads, this::begins, this::ended))

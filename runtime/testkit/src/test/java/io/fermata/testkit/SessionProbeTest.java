@@ -92,18 +92,32 @@ class SessionProbeTest {
 
   record Payment(@Secret String card, String note) {}
 
+  private static Flow<Payment> payment() {
+    return Flow.of("payment", Payment.class)
+        .description("Takes a payment.")
+        .ask("ask_card", q -> q.question("card", "Which card?"))
+        .ask("ask_note", q -> q.question("note", "What for?"))
+        .edge(START, "ask_card")
+        .edge("ask_card", "ask_note")
+        .edge("ask_note", END)
+        .compile();
+  }
+
+  @Test
+  void probesOnOneStoreReadEachOthersSecrets() {
+    Store store = Store.sqlite(directory.resolve("secrets.db"));
+    String handle;
+    try (SessionProbe host = SessionProbe.of(payment(), store)) {
+      handle = host.start("to pay", "card", "4711-4711").asks("note").handle();
+    }
+    try (SessionProbe host = SessionProbe.of(payment(), store)) {
+      host.resume(handle).again().asks("note").stateHas("card", "4711-4711");
+    }
+  }
+
   @Test
   void theStateHasItsSecretsAndWhatATestPrintsHasNot() {
-    Flow<Payment> payment =
-        Flow.of("payment", Payment.class)
-            .description("Takes a payment.")
-            .ask("ask_card", q -> q.question("card", "Which card?"))
-            .ask("ask_note", q -> q.question("note", "What for?"))
-            .edge(START, "ask_card")
-            .edge("ask_card", "ask_note")
-            .edge("ask_note", END)
-            .compile();
-    try (SessionProbe host = SessionProbe.of(payment)) {
+    try (SessionProbe host = SessionProbe.of(payment())) {
       host.start("to pay", "card", "4711-4711").asks("note").stateHas("card", "4711-4711");
       host.crash().again().stateHas("card", "4711-4711");
       assertThatThrownBy(() -> host.stateHas("card", "none"))
