@@ -90,6 +90,45 @@ class SessionProbeTest {
     }
   }
 
+  private record Visitor(String name) {}
+
+  private record MailedVisitor(String name, String mail) {}
+
+  @Test
+  void whatARunOfAnotherVersionAsksForIsExpectedByItsName() {
+    Flow<MailedVisitor> old =
+        Flow.of("visitor", MailedVisitor.class)
+            .description("Knows a visitor.")
+            .ask("ask_name", q -> q.question("name", "Who?"))
+            .ask("ask_mail", q -> q.question("mail", "Which address?"))
+            .edge(START, "ask_name")
+            .edge("ask_name", "ask_mail")
+            .edge("ask_mail", END)
+            .compile();
+    Flow<Visitor> next =
+        Flow.of("visitor", Visitor.class)
+            .version(2)
+            .description("Knows a visitor.")
+            .ask("ask_name", q -> q.question("name", "Who?"))
+            .edge(START, "ask_name")
+            .edge("ask_name", END)
+            .compile();
+    Store store = Store.sqlite(directory.resolve("versions.db"));
+    String handle;
+    try (SessionProbe host = SessionProbe.of(old, store)) {
+      handle = host.start("is here").asks("name").handle();
+    }
+    try (SessionProbe host = SessionProbe.of(next, store, builder -> builder.flow(old))) {
+      host.resume(handle)
+          .answer("name", "Ann")
+          .visited("ask_mail")
+          .asks("mail")
+          .says("mail", "Which address?")
+          .answer("mail", "ann@example.org")
+          .completes();
+    }
+  }
+
   record Payment(@Secret String card, String note) {}
 
   private static Flow<Payment> payment() {
