@@ -220,9 +220,13 @@ class ThreadExpiryTest {
 
   @Test
   void aTimeThatCannotPassIsRefused() {
-    assertThatThrownBy(() -> desk().expireAfter(Duration.ZERO))
-        .isInstanceOf(InvalidAgentException.class)
-        .hasMessageContaining("expire after PT0S; use a time that can pass");
+    for (Duration time : List.of(Duration.ZERO, Duration.ofSeconds(-1))) {
+      assertThatThrownBy(() -> desk().expireAfter(time))
+          .isInstanceOf(InvalidAgentException.class)
+          .hasMessageContaining("expire after " + time + "; give it a time that can pass")
+          .asString()
+          .containsOnlyOnce("expire after");
+    }
   }
 
   @Test
