@@ -248,11 +248,16 @@ final class ProbedHost implements AutoCloseable {
   }
 
   private OptionalLong nextMoment(Instant after, Instant end) {
-    LongStream occurrences =
-        schedules.values().stream()
-            .filter(schedule -> !schedule.dueAt(after) && schedule.dueAt(end))
-            .mapToLong(schedule -> schedule.next().toEpochMilli());
-    return LongStream.concat(occurrences, faults.nextMoment(after, end).stream()).min();
+    return LongStream.concat(
+            nextOccurrence(after, end).stream(), faults.nextMoment(after, end).stream())
+        .min();
+  }
+
+  private OptionalLong nextOccurrence(Instant after, Instant end) {
+    return schedules.values().stream()
+        .filter(schedule -> !schedule.dueAt(after) && schedule.dueAt(end))
+        .mapToLong(schedule -> schedule.next().toEpochMilli())
+        .min();
   }
 
   /** What has begun ends before time passes, or would end late by the time that passed. */
@@ -274,7 +279,8 @@ final class ProbedHost implements AutoCloseable {
 
   /**
    * The host does what is due at a moment. What sleeps is looked for every few seconds, and what is
-   * retried waits until nothing else happens.
+   * retried waits until nothing else happens. The next occurrence of a schedule is another moment,
+   * as one that passes before an earlier one has started its run would be missed.
    *
    * @return whether it has done it
    */
@@ -283,21 +289,30 @@ final class ProbedHost implements AutoCloseable {
     long busyAt = System.nanoTime();
     boolean due = true;
     schedules.values().stream().filter(s -> s.dueAt(moment)).forEach(s -> s.look().run());
-    while ((due || busy() || works(end) || starts(moment)) && System.nanoTime() < over) {
+    Instant last = lastOf(moment, end);
+    while ((due || busy() || works(last) || starts(moment)) && System.nanoTime() < over) {
       LockSupport.parkNanos(SHORT_PAUSE.toNanos());
       Instant now = clock.now();
-      due = now.isBefore(end) && faults.nextDue(moment.minusMillis(1), moment).isPresent();
+      last = lastOf(moment, end);
+      due = now.isBefore(last) && faults.nextDue(moment.minusMillis(1), moment).isPresent();
       busyAt = busy() ? System.nanoTime() : busyAt;
-      if (due || System.nanoTime() - busyAt >= REAL_PAUSE.toNanos()) {
-        if (!due && !now.isBefore(end)) {
+      boolean rests = System.nanoTime() - busyAt >= REAL_PAUSE.toNanos();
+      if (rests || (due && !starts(moment))) {
+        if (!due && !now.isBefore(last)) {
           break;
         }
-        Instant later = due ? now.plus(LOOK) : afterAPause(now, end);
-        passUntil(later.isBefore(end) ? later : end);
+        Instant later = due || starts(moment) ? now.plus(LOOK) : afterAPause(now, end);
+        passUntil(later.isBefore(last) ? later : last);
         busyAt = System.nanoTime();
       }
     }
     return System.nanoTime() < over;
+  }
+
+  /** Until when time passes for what is due at a moment. */
+  private Instant lastOf(Instant moment, Instant end) {
+    OptionalLong occurrence = nextOccurrence(moment, end);
+    return occurrence.isPresent() ? Instant.ofEpochMilli(occurrence.getAsLong()) : end;
   }
 
   /** Whether a schedule has not yet started all that was due. */

@@ -197,6 +197,31 @@ class TimeTest {
   }
 
   @Test
+  void noOccurrenceOfAScheduleIsMissedWhileARunWaitsForARetry() {
+    Flow<Parcel> flow =
+        parcel()
+            .act(
+                "send",
+                run -> {
+                  seen.add(run.id());
+                  if (seen.size() == 1) {
+                    throw new IllegalStateException("busy");
+                  }
+                },
+                options -> options.retry(3, Duration.ofMinutes(10)))
+            .edge(START, "send")
+            .edge("send", "note")
+            .compile();
+    Schedule schedule = Schedule.of("each_minute", "parcel").every(Duration.ofMinutes(1));
+    try (SessionProbe probe =
+        SessionProbe.of(flow, store(), host -> host.schedule(schedule)).manualTime()) {
+      probe.passTime(Duration.ofMinutes(15));
+      assertThat(seen).as("the attempts").hasSize(16);
+      assertThat(Set.copyOf(seen)).as("the runs").hasSize(15);
+    }
+  }
+
+  @Test
   void aStepIsRetriedWithinTheTimeThatPasses() {
     Flow<Parcel> flow =
         parcel()
