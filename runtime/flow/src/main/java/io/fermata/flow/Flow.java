@@ -24,7 +24,6 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -234,7 +233,7 @@ public final class Flow<S extends Record> {
           // Where nodes that ask for the same field differ, the questions say it themselves.
           JsonNode value = values.iterator().next();
           if (values.size() == 1 && !value.isNull()) {
-            property(answers, path).ifPresent(field -> field.set("default", value));
+            StateSchema.property(answers, path).ifPresent(field -> field.set("default", value));
             asked.computeIfPresent(path, (p, field) -> field.deepCopy().set("default", value));
           }
         });
@@ -265,15 +264,6 @@ public final class Flow<S extends Record> {
       }
     }
     return defaults;
-  }
-
-  /** The schema of a field within that of the whole; none for the items of a list. */
-  private static Optional<ObjectNode> property(ObjectNode schema, String path) {
-    JsonNode at = schema;
-    for (String name : path.split("\\.", -1)) {
-      at = at.path("properties").path(name);
-    }
-    return at instanceof ObjectNode field ? Optional.of(field) : Optional.empty();
   }
 
   private static void withoutPatterns(ObjectNode schema) {

@@ -24,19 +24,11 @@ final class PayloadCheck {
    */
   PayloadCheck(ObjectNode whole, Set<String> secrets) {
     schema = whole.deepCopy();
-    secrets.forEach(this::mark);
+    for (String path : secrets) {
+      StateSchema.property(schema, path).ifPresent(secret -> secret.put("writeOnly", true));
+    }
     allowUnknown(schema);
     check = Schemas.check(schema);
-  }
-
-  private void mark(String path) {
-    JsonNode at = schema;
-    for (String name : path.split("\\.", -1)) {
-      at = at.path("properties").path(name);
-    }
-    if (at instanceof ObjectNode secret) {
-      secret.put("writeOnly", true);
-    }
   }
 
   private static void allowUnknown(JsonNode schema) {

@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -153,6 +154,15 @@ public final class StateSchema<S extends Record> {
       String index = dot < 0 ? rest : rest.substring(0, dot);
       return IS_INDEX.test(index) ? (dot < 0 ? "" : rest.substring(dot + 1)) : null;
     }
+  }
+
+  /** The schema of a field within that of the whole; none for the items of a list. */
+  public static Optional<ObjectNode> property(ObjectNode schema, String path) {
+    JsonNode at = schema;
+    for (String name : path.split("\\.", -1)) {
+      at = at.path("properties").path(name);
+    }
+    return at instanceof ObjectNode field ? Optional.of(field) : Optional.empty();
   }
 
   private void markSecret(String path) {
