@@ -27,7 +27,6 @@ import org.jspecify.annotations.Nullable;
  * journal.
  */
 final class HookRunner {
-
   private final List<Hook> hooks;
 
   HookRunner(List<Hook> hooks) {

@@ -1,8 +1,6 @@
 package io.fermata.agent.model;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.langchain4j.exception.AuthenticationException;
 import dev.langchain4j.exception.ContentFilteredException;
 import dev.langchain4j.exception.HttpException;
@@ -31,7 +29,6 @@ import org.jspecify.annotations.Nullable;
  */
 record Failure(ModelError code, String message, boolean again, Duration retryAfter) {
   private static final int LONGEST_MESSAGE = 300;
-  private static final ObjectMapper MAPPER = new ObjectMapper();
 
   /** Patterns of keys in messages of providers and clients. */
   private static final Pattern SECRET =
@@ -152,12 +149,8 @@ record Failure(ModelError code, String message, boolean again, Duration retryAft
     if (!text.startsWith("{")) {
       return text;
     }
-    try {
-      JsonNode error = MAPPER.readTree(text).path("error");
-      String message = error.path("message").asText(error.asText());
-      return message.isBlank() ? text : message;
-    } catch (JsonProcessingException e) {
-      return text;
-    }
+    JsonNode error = ReplyPart.of(text).json().path("error");
+    String message = error.path("message").asText(error.asText());
+    return message.isBlank() ? text : message;
   }
 }
