@@ -175,8 +175,8 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     if (handle == null) {
       return reply;
     }
-    ObjectNode body = ((ObjectNode) reply.body()).deepCopy().put("sessionId", handle);
-    return new RunReply(body, reply.run(), reply.task());
+    ObjectNode body = Json.object().setAll((ObjectNode) reply.body());
+    return new RunReply(body.put("sessionId", handle), reply.run(), reply.task());
   }
 
   private static @Nullable String handle(SessionState<RunState> state) {
