@@ -211,11 +211,6 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
 
   private FlowProbe<S> call(String what, Input input) {
     history.add("» " + what);
-    by = input instanceof Input.Signal ? BY_SIGNAL : BY_CALLER;
-    Outcome.Failure stranded = takenOver(input);
-    if (stranded != null) {
-      return called(what, stranded);
-    }
     boolean given = input instanceof Input.Signal || program.open(state) != null;
     if (working() && !given && !(input instanceof Input.Cancel)) {
       return called(what, stillWorking());
@@ -223,6 +218,11 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
     visits.clear();
     waits.clear();
     thrown = null;
+    by = input instanceof Input.Signal ? BY_SIGNAL : BY_CALLER;
+    Outcome.Failure stranded = takenOver(input);
+    if (stranded != null) {
+      return called(what, stranded);
+    }
     Program.Acceptance<RunState, Event> acceptance = threw(program.accept(state, input));
     if (acceptance instanceof Program.Refused<RunState, Event> refused) {
       return called(what, refused.failure());
