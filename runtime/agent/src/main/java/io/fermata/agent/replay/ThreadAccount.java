@@ -5,6 +5,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.ToolResult;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.StepFrame;
 import io.fermata.agent.state.StopCode;
 import io.fermata.agent.state.ThreadEvent;
@@ -14,6 +15,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import java.util.List;
 import java.util.Locale;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -151,9 +153,12 @@ final class ThreadAccount {
   private String whole(ThreadEvent event) {
     if (event instanceof ThreadEvent.Change change) {
       return change(change);
+    } else if (event instanceof ThreadEvent.OfCall call) {
+      return call(call);
     }
     String step = step(event);
-    return step == null ? thread(event) : step;
+    String outside = step == null ? outside(event) : step;
+    return outside == null ? thread(event) : outside;
   }
 
   private @Nullable String step(ThreadEvent event) {
@@ -172,7 +177,20 @@ final class ThreadAccount {
       return "no model replied, %s: %s".formatted(e.code(), e.reason());
     } else if (event instanceof ThreadEvent.TurnBegan e) {
       return "the code of side %s takes its turn (attempt %s)".formatted(e.side(), e.attempt());
-    } else if (event instanceof ThreadEvent.CallBegan e) {
+    } else if (event instanceof ThreadEvent.FrameOpened e) {
+      String said = e.said().stream().map(this::whole).collect(Collectors.joining("; "));
+      return (e.frame().isEmpty()
+              ? "a step without a model begins"
+              : "the sub-prompt %s of %s begins".formatted(e.prompt(), e.frame()))
+          + (said.isEmpty() ? "" : ": " + said);
+    } else if (event instanceof ThreadEvent.FrameClosed e) {
+      return e.frame().isEmpty() ? "the step is over" : "the sub-prompt of " + e.frame() + " ended";
+    }
+    return null;
+  }
+
+  private String call(ThreadEvent.OfCall event) {
+    if (event instanceof ThreadEvent.CallBegan e) {
       return "the call %s is made (attempt %s)".formatted(e.call(), e.attempt());
     } else if (event instanceof ThreadEvent.CallFailed e) {
       return "the call %s failed and is retried: %s".formatted(e.call(), e.reason());
@@ -205,10 +223,53 @@ final class ThreadAccount {
       return "the conversation continues while a person decides the call " + e.call();
     } else if (event instanceof ThreadEvent.CallRemoved e) {
       return "a hook removed the call " + e.call();
-    } else if (event instanceof ThreadEvent.FrameClosed e) {
-      return e.frame().isEmpty() ? "the step is over" : "the sub-prompt of " + e.frame() + " ended";
+    } else if (event instanceof ThreadEvent.CallAbandoned e) {
+      return "the call %s is over, and %s is to be withdrawn"
+          .formatted(
+              e.call(),
+              e.flow() != null
+                  ? "its run of the flow " + e.flow()
+                  : e.child() != null
+                      ? "its work in the thread " + e.child()
+                      : "a thread of the agent " + e.unborn());
+    } else if (event instanceof ThreadEvent.CallWithdrawn e) {
+      return "the work for the call %s is withdrawn".formatted(e.call());
+    }
+    return rest(event);
+  }
+
+  /** What it does beside its turns: scheduled work, and its parent and children. */
+  private @Nullable String outside(ThreadEvent event) {
+    if (event instanceof ThreadEvent.EffectBegan e) {
+      return "the scheduled work %s begins (attempt %s)".formatted(e.id(), e.attempt());
+    } else if (event instanceof ThreadEvent.EffectDelayed e) {
+      return "the scheduled work %s failed and is retried: %s".formatted(e.id(), e.reason());
+    } else if (event instanceof ThreadEvent.EffectEnded e) {
+      return "the scheduled work %s ended%s".formatted(e.id(), because(e.error()));
+    } else if (event instanceof ThreadEvent.ChildReported e) {
+      return "the thread %s reported %s".formatted(e.threadId(), quoted(e.text()));
+    } else if (event instanceof ThreadEvent.ChildStatusChanged e) {
+      return "the thread %s is %s".formatted(e.threadId(), named(e.status()));
+    } else if (event instanceof ThreadEvent.ChildSpent e) {
+      return "the thread %s has spent %s input and %s output tokens in all"
+          .formatted(e.threadId(), e.usage().inputTokens(), e.usage().outputTokens());
+    } else if (event instanceof ThreadEvent.ChildDeleted e) {
+      return "the thread %s is deleted".formatted(e.threadId());
+    } else if (event instanceof ThreadEvent.ReportPending e) {
+      return "the report %s to the parent is due: %s"
+          .formatted(e.report(), e.status() == null ? quoted(e.text()) : named(e.status()));
+    } else if (event instanceof ThreadEvent.Reported e) {
+      return "the parent has the report " + e.report();
+    } else if (event instanceof ThreadEvent.DeliveryFailed e) {
+      return "the delivery of %s failed and is retried: %s".formatted(e.what(), e.reason());
+    } else if (event instanceof ThreadEvent.DeliveryBegan e) {
+      return "the delivery of %s begins (attempt %s)".formatted(e.what(), e.attempt());
     }
     return null;
+  }
+
+  private static String named(ChildThread.Status status) {
+    return status.name().toLowerCase(Locale.ROOT);
   }
 
   private String thread(ThreadEvent event) {
@@ -242,10 +303,16 @@ final class ThreadAccount {
       return e.summary() == null
           ? "the older messages could not be summarized"
           : "the older messages are summarized: " + quoted(e.summary());
-    } else if (event instanceof ThreadEvent.EffectEnded e) {
-      return "the scheduled work %s ended%s".formatted(e.id(), because(e.error()));
-    } else if (event instanceof ThreadEvent.ChildReported e) {
-      return "the thread %s reported %s".formatted(e.threadId(), quoted(e.text()));
+    } else if (event instanceof ThreadEvent.Greeted) {
+      return "the hooks for a new thread have been called";
+    } else if (event instanceof ThreadEvent.Woke) {
+      return "the thread begins to act";
+    } else if (event instanceof ThreadEvent.Released) {
+      return "the thread is no longer stopped, as a message came";
+    } else if (event instanceof ThreadEvent.Widened e) {
+      return "its state keeps %s messages from here on".formatted(e.window());
+    } else if (event instanceof ThreadEvent.Deleted) {
+      return "the thread is deleted, with its data";
     }
     return rest(event);
   }
@@ -282,6 +349,24 @@ final class ThreadAccount {
       return "env.%s becomes %s".formatted(e.key(), quoted(e.value()));
     } else if (change instanceof ThreadEvent.FileWritten e) {
       return "the file %s is written, %s bytes".formatted(e.path(), e.data().length);
+    } else if (change instanceof ThreadEvent.FileMoved e) {
+      return "the file %s is moved to %s".formatted(e.path(), e.to());
+    } else if (change instanceof ThreadEvent.FileRemoved e) {
+      return "the file %s is removed".formatted(e.path());
+    } else if (change instanceof ThreadEvent.Tagged e) {
+      return "its tags become " + new TreeSet<>(e.tags());
+    } else if (change instanceof ThreadEvent.StatusSet e) {
+      return "its status text becomes " + quoted(e.text());
+    } else if (change instanceof ThreadEvent.Emitted e) {
+      return "the event %s is published: %s".formatted(e.type(), value(e.data()));
+    } else if (change instanceof ThreadEvent.Unscheduled e) {
+      return "the scheduled work %s is cancelled".formatted(e.id());
+    } else if (change instanceof ThreadEvent.ChildCreated e) {
+      ChildThread child = e.child();
+      return "the thread %s of the agent %s is created as %s"
+          .formatted(child.threadId(), child.agent(), child.relation());
+    } else if (change instanceof ThreadEvent.ChildResumed e) {
+      return "side %s gives the thread %s more to do".formatted(e.side(), e.threadId());
     }
     return rest(change);
   }
@@ -290,7 +375,7 @@ final class ThreadAccount {
     return value == null ? "nothing" : Texts.shortened(Json.text(value), LONGEST);
   }
 
-  /** Any other event, as it is journaled. */
+  /** An event that has no words yet, as it is journaled. */
   private static String rest(ThreadEvent event) {
     return Json.text(Json.MAPPER.valueToTree(event));
   }

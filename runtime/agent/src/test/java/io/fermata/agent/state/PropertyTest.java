@@ -8,7 +8,9 @@ import io.fermata.agent.Conversation;
 import io.fermata.agent.history.HistoryReader;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.json.Json;
+import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -107,6 +109,37 @@ class PropertyTest {
           Conversation other = new Walk(seed, true).order(new Random(seed)).end();
           assertThat(transcript(other)).isEqualTo(transcript(one));
         });
+  }
+
+  @Test
+  void everyThreadIsNarratedExplainedAndDrawnAsItStoodAfterEachEntry() {
+    forEverySeed(
+        SEEDS / 2,
+        seed -> {
+          Conversation talk = new Walk(seed, false).order(new Random(seed)).end();
+          ThreadJournal journal = journal(talk);
+          String narrative = journal.narrativeWithSecrets();
+          assertThat(narrative.lines().filter(line -> line.startsWith("entry ")))
+              .hasSize(talk.records());
+          assertThat(narrative).doesNotContain("\n  {");
+          for (int entry = 1; entry <= talk.records(); entry++) {
+            String stands = journal.upTo(entry).whyWithSecrets().text();
+            String begin = stands.replaceAll(" [(]entry .*", "");
+            assertThat(journal.upTo(entry).pictureWithSecrets().rows().toString())
+                .contains(begin.substring(0, Math.min(50, begin.length())));
+          }
+          for (Message message : talk.everything()) {
+            assertThat(journal.why(List.of(), message.id()).entry()).isPositive();
+          }
+        });
+  }
+
+  private static ThreadJournal journal(Conversation talk) {
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
+    for (int i = 1; i <= talk.records(); i++) {
+      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
+    }
+    return new ThreadJournal("a", "t1", entries);
   }
 
   // --- what is compared ------------------------------------------------------------------------

@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.fermata.agent.message.Message;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.RequestDigest;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.KindNames;
+import io.fermata.flow.replay.JournalEntry;
 import io.fermata.session.Golden;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
@@ -103,6 +105,17 @@ class ThreadFormatTest {
 
   private Object read(Object written) throws Exception {
     return serializer.fromBinary(serializer.toBinary(written), serializer.manifest(written));
+  }
+
+  @Test
+  void everyKindOfEventHasWords() throws Exception {
+    List<ThreadEvent> events = turn().events();
+    ThreadJournal journal =
+        new ThreadJournal("a", "t1", List.of(new JournalEntry<>(1, 8, "caller", "ann", events)));
+
+    assertThat(journal.narrativeWithSecrets().lines().skip(1))
+        .hasSize(events.size())
+        .noneMatch(line -> line.startsWith("  {"));
   }
 
   @Test
