@@ -3,6 +3,7 @@ package io.fermata.flow.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.Driver;
 import io.fermata.flow.Flow;
@@ -21,7 +22,11 @@ import io.fermata.flow.event.RunState;
 import io.fermata.flow.event.StepEffect;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
+import io.fermata.flow.json.Paths;
 import io.fermata.flow.json.Sizes;
+import io.fermata.flow.record.Because;
+import io.fermata.flow.replay.JournalEntry;
+import io.fermata.flow.replay.RunJournal;
 import io.fermata.seeds.Seeds;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -80,6 +85,52 @@ public class PropertyTest {
     // A walk stays in one version of its flow, and in one run.
     all.removeAll(Set.of(Event.Migrated.class, Event.ForkedFrom.class));
     assertThat(seen).as("what happened").containsAll(all);
+  }
+
+  @Test
+  void everyRunIsNarratedExplainedAndDrawnAsItStoodAtAnyMoment() {
+    forEverySeed(
+        SEEDS / 3,
+        seed -> {
+          Random random = new Random(seed);
+          RandomFlows.Taste taste =
+              new RandomFlows.Taste(true, true, true, (run, forGood) -> random.nextInt(6) == 0);
+          RandomFlows flows = new RandomFlows(random, taste);
+          Flow<?> flow = flows.nextThatMayExpire();
+          Walk walk = new Walk(random, flows, new Driver(flow, LIMITS), false);
+          walk.take(40);
+          RunJournal journal = journal(walk.run);
+          assertThat(journal.narrativeWithSecrets(flow)).isNotBlank();
+          for (int moment = 1; moment <= 4; moment++) {
+            explained(flow, flows.fields(), journal.upTo(walk.run.journal.size() * moment / 4));
+          }
+        });
+  }
+
+  /** What a field is said to be is what it is. */
+  private static void explained(Flow<?> flow, List<String> fields, RunJournal journal) {
+    RunState state = journal.state();
+    if (journal.entries().isEmpty()) {
+      return;
+    }
+    assertThat(journal.pictureWithSecrets(flow).mermaid()).isNotBlank();
+    for (String field : fields) {
+      JsonNode value = Paths.get(state.memory("").data(), field);
+      Because why = journal.whyWithSecrets(flow, field);
+      assertThat(why.toString()).isNotBlank();
+      if (!value.isMissingNode() && !value.isNull()) {
+        assertThat(why.value()).as(why.toString()).isEqualTo(value);
+      }
+    }
+  }
+
+  private static RunJournal journal(Driver run) {
+    List<JournalEntry<Event>> entries = new ArrayList<>();
+    for (Event event : run.journal) {
+      entries.add(
+          new JournalEntry<>(entries.size() + 1L, run.now, "caller", "ann", List.of(event)));
+    }
+    return RunJournal.of("random", run.state.runId(), entries);
   }
 
   /**
