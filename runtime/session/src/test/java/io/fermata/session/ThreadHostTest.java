@@ -13,6 +13,7 @@ import dev.langchain4j.data.message.ChatMessage;
 import dev.langchain4j.data.message.ToolExecutionResultMessage;
 import dev.langchain4j.data.message.UserMessage;
 import io.fermata.agent.Agent;
+import io.fermata.agent.Compaction;
 import io.fermata.agent.FlowState;
 import io.fermata.agent.FlowTool;
 import io.fermata.agent.Hook;
@@ -75,6 +76,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.pekko.actor.testkit.typed.javadsl.ManualTime;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
@@ -1589,5 +1591,72 @@ class ThreadHostTest {
           .noneMatch(text -> text.contains("One moment"))
           .anyMatch(text -> text.contains("Failed to execute tool"));
     }
+  }
+
+  private Threads.NewThread counted(int messages) {
+    return new Threads.NewThread(
+        "ann",
+        "desk",
+        null,
+        Set.of(),
+        Map.of(),
+        IntStream.rangeClosed(1, messages)
+            .mapToObj(number -> Message.user("number " + number + "."))
+            .toList());
+  }
+
+  @Test
+  void aThreadThatIsSummarizedForTheFirstTimeIsReadFromItsJournal() throws Exception {
+    Agent desk =
+        Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)));
+    String id;
+    try (Fermata host = host(desk)) {
+      id = now(host.threads().create(counted(300))).threadId();
+    }
+    List<String> asked = new CopyOnWriteArrayList<>();
+    Model summarizer =
+        ScriptedModels.answering(
+            messages -> {
+              asked.add(((UserMessage) messages.get(messages.size() - 1)).singleText());
+              return AiMessage.from("They counted.");
+            });
+
+    try (Fermata host = host(desk.compaction(Compaction.by(summarizer, 6, 2)))) {
+      now(host.threads().post("ann", id, says("Hi")));
+      TestHost.eventually(() -> !asked.isEmpty());
+    }
+
+    assertThat(asked.get(0)).contains("number 1.", "number 150.", "number 298.");
+  }
+
+  @Test
+  void codeReadsMessagesThatTheStateHasNotKeptAndReadsThemAgainWhenItIsDecidedAgain()
+      throws Exception {
+    Hook counting =
+        Hook.afterCreateMessage(
+            "counting",
+            (flow, message) ->
+                flow.setStatus(
+                    "%s messages from %s on, before %s"
+                        .formatted(
+                            flow.reloadHistory().size(),
+                            flow.messageHistory().get(0).content(),
+                            flow.getMessages(1, 200, 1, true).get(0).content())));
+    Agent desk =
+        Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.answering(ThreadHostTest::echo)))
+            .hooks(counting);
+    Store store = Store.sqlite(folder.resolve("t.db"));
+    try (Fermata host = host(desk)) {
+      String id = now(host.threads().create(counted(300))).threadId();
+      now(host.threads().post("ann", id, says("Hi")));
+      Threads.View view = now(host.threads().settled("ann", id, TIMEOUT));
+      assertThat(view.progress().statusText())
+          .isEqualTo("302 messages from number 1. on, before number 102.");
+      ThreadReplay.of(List.of(desk), now(host.journals().thread(id).readWithSecrets()))
+          .requireSame();
+    }
+
+    assertThat(WhatIf.of().agents(List.of(desk)).over(store))
+        .isEqualTo(new WhatIfResult(1, 0, List.of(), List.of(), List.of(), List.of()));
   }
 }
