@@ -85,6 +85,21 @@ class SecretFieldsTest {
                 + " drivers.*.licence, each.*.word, inner.word, named, token");
   }
 
+  @Test
+  void aFlowMayMarkItsOnlySecretFieldInTheBuilder() {
+    record Plain(String name, String code) {}
+    Flow<Plain> flow =
+        Flow.of("plain", Plain.class)
+            .description("Keeps a code.")
+            .secret("code")
+            .ask("ask", q -> q.question("code", "The code?"))
+            .edge(START, "ask")
+            .edge("ask", END)
+            .compile();
+
+    assertThat(flow.secretFields()).hasToString("code");
+  }
+
   static class Account {
     @Secret public String number = "";
     public String bank = "";

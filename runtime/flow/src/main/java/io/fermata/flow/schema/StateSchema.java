@@ -63,7 +63,7 @@ public final class StateSchema<S extends Record> {
     Schemas.State described = describe();
     ObjectNode state = described.written();
     this.whole = described.whole();
-    this.secrets = SecretComponents.of(whole);
+    this.secrets = new LinkedHashSet<>(SecretComponents.of(whole));
     collect(type, "", state, false, Set.of(type));
     secret.forEach(this::markSecret);
     this.updates = partial(type, "", state);
