@@ -636,6 +636,36 @@ class RepeatedCallsTest {
   }
 
   @Test
+  void aCancellationThatIsRepeatedAfterTheCompensationHasCancelledTheRun() throws Exception {
+    CountDownLatch undone = new CountDownLatch(1);
+    Flow<Trip> compensated =
+        Flow.of("trip", Trip.class)
+            .description("Travels.")
+            .act("book", run -> {})
+            .compensate("book", run -> undone.await())
+            .ask("ask_to", q -> q.question("to", "Where to?"))
+            .edge(START, "book")
+            .edge("book", "ask_to")
+            .edge("ask_to", END)
+            .compile();
+    try (TestHost host = host(Duration.ofSeconds(60), compensated)) {
+      Client client = host.client();
+      client.start();
+      CompletableFuture<ToolReply> cancelled = client.callId("leave").cancelLater();
+      TestHost.eventually(() -> code(client.noMeta().status()).equals("still_working"));
+      skip(Duration.ofSeconds(60));
+      assertThat(code(got(cancelled))).isEqualTo("still_working");
+      undone.countDown();
+      TestHost.eventually(() -> code(client.noMeta().status()).equals("run_cancelled"));
+      ToolReply again = client.callId("leave").cancel();
+      assertThat(again.structured().path("cancelled").asBoolean()).isTrue();
+      host.crash();
+      assertThat(client.callId("leave").cancel()).isEqualTo(again);
+      assertThat(code(client.callId("other").cancel())).isEqualTo("run_cancelled");
+    }
+  }
+
+  @Test
   void aRunIsCancelledWhileItsFirstStepWorksUnjournaled() throws Exception {
     CountDownLatch begun = new CountDownLatch(1);
     Flow<Trip> flow =

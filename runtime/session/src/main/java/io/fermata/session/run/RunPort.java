@@ -168,7 +168,7 @@ public final class RunPort
     }
     RunReply recorded = calls.recorded(call.callId());
     if (recorded != null) {
-      return recorded;
+      return request.action() == CallAction.CANCEL ? RunReplies.toCanceller(recorded) : recorded;
     }
     if (call.mode() == ReplyMode.STARTS && at.isOpen(call)) {
       return replies.stillWorking(state.program(), at.seq(), false);

@@ -169,6 +169,18 @@ public record RunReplies(String flow, FlowCatalog catalog) {
     return withHandle(state, viewed);
   }
 
+  /**
+   * A run that is undone while none of its callers waits has one reply for all of them; who has
+   * cancelled it gets the one that a wait would have brought.
+   */
+  static RunReply toCanceller(RunReply recorded) {
+    boolean cancelled =
+        recorded.body().path("code").asText().equals(ErrorCode.RUN_CANCELLED.wireName());
+    return cancelled
+        ? new RunReply(OutcomeJson.cancelled(), recorded.run(), recorded.task())
+        : recorded;
+  }
+
   /** A task is viewed without its session, which forgets its handle with the end of the run. */
   static RunReply withHandle(SessionState<RunState> state, RunReply reply) {
     String handle = handle(state);
