@@ -26,6 +26,7 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.model.Model;
 import io.fermata.agent.replay.ThreadReplay;
+import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.FlowBuilder;
@@ -605,7 +606,13 @@ class ThreadHostTest {
 
       signal(host, "dried");
       TestHost.eventually(
-          () -> threads.get("ann", id).toCompletableFuture().join().waits().isEmpty());
+          () -> {
+            Threads.View view = threads.get("ann", id).toCompletableFuture().join();
+            return view.children().get(0).rests();
+          });
+      Threads.View ended = now(threads.settled("ann", id, TIMEOUT));
+      assertThat(ended.waits()).isEmpty();
+      assertThat(ended.children()).singleElement().matches(ChildThread::rests);
     }
   }
 
