@@ -35,8 +35,9 @@ final class EndedHosts {
    * A heartbeat as it was found in the store.
    *
    * @param foundNanos when it was found first
+   * @param renewed whether another one of the host was found before
    */
-  private record Heartbeat(Peer host, long foundNanos) {}
+  private record Heartbeat(Peer host, long foundNanos, boolean renewed) {}
 
   /**
    * What was found in the store.
@@ -75,9 +76,19 @@ final class EndedHosts {
       Heartbeat before = last == null ? null : last.heartbeats().get(host.uid());
       // Each renewal changes the clock.
       boolean renewed = before == null || before.host().clock() != host.clock();
-      heartbeats.put(host.uid(), renewed ? new Heartbeat(host, now) : before);
+      heartbeats.put(host.uid(), renewed ? new Heartbeat(host, now, before != null) : before);
     }
     latest = new Look(heartbeats, now);
+  }
+
+  /**
+   * Whether the host has renewed its heartbeat in the store since this one looks. In a copy of a
+   * store the hosts of the one that was copied do not, although they live.
+   */
+  boolean renews(Peer host) {
+    Look last = latest;
+    Heartbeat found = last == null ? null : last.heartbeats().get(host.uid());
+    return found != null && found.renewed();
   }
 
   /** Whether the process of a host that the store knows has ended; it may take a while to ask. */

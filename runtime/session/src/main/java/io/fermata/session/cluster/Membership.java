@@ -308,8 +308,12 @@ final class Membership {
       if (!others.isEmpty()) {
         String joining =
             wanted != null && begun() ? wanted : Objects.requireNonNull(others.get(0).cluster());
-        asked = joining;
         others = others.stream().filter(host -> joining.equals(host.cluster())).toList();
+        if (others.stream().noneMatch(ended::renews)) {
+          pause();
+          continue;
+        }
+        asked = joining;
         requireSameTime(others);
         agreement.join(now(store.agreement()).orElseThrow());
         comesUp(others);

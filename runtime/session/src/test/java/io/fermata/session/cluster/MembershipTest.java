@@ -35,6 +35,9 @@ class MembershipTest {
   private static final String HOST = "pekko://fermata@10.0.0.5:7400";
   private static final Offers OFFERS = Offers.of(Set.of(), Set.of(), Keys.NONE);
 
+  /** A store forgets hosts that do not renew their places, here after so many looks. */
+  private static final int FORGOTTEN = 30;
+
   private static final Config CONFIG =
       ConfigFactory.parseString(
               "pekko.actor.provider = cluster, pekko.remote.artery.canonical.port = 0")
@@ -43,6 +46,7 @@ class MembershipTest {
   private final List<ClusterHost> hosts = new CopyOnWriteArrayList<>();
   private final AtomicInteger beats = new AtomicInteger();
   private final AtomicBoolean refuses = new AtomicBoolean();
+  private final AtomicBoolean silent = new AtomicBoolean();
   private final ActorTestKit kit = ActorTestKit.create("hosts", CONFIG);
   private final ActorTestKit other = ActorTestKit.create("hosts", CONFIG);
   private final Membership membership =
@@ -69,12 +73,35 @@ class MembershipTest {
                     switch (method.getName()) {
                       case "heartbeat" -> {
                         beats.incrementAndGet();
-                        yield List.copyOf(hosts);
+                        if (silent.get() && beats.get() > FORGOTTEN) {
+                          hosts.clear();
+                        }
+                        yield hosts.stream().map(this::renewed).toList();
                       }
                       case "agreement" -> Optional.of(OFFERS.text());
                       case "lease", "agree" -> true;
                       default -> throw new UnsupportedOperationException(method.getName());
                     }));
+  }
+
+  /** A host that lives writes its clock with each heartbeat. */
+  private ClusterHost renewed(ClusterHost host) {
+    Peer peer = Peer.of(host);
+    long clock = peer.clock() + (silent.get() ? 0 : beats.get());
+    return new Peer(peer.id(), peer.address(), peer.uid(), peer.cluster(), clock, peer.offers())
+        .registered();
+  }
+
+  @Test
+  void aHostOnACopyOfAStoreDoesNotJoinTheHostsOfTheStoreThatWasCopied() {
+    Member first = formed();
+    silent.set(true);
+    hosts.add(at(first, first.uniqueAddress().longUid(), "of the store that was copied"));
+
+    membership.join();
+
+    assertThat(membership.cluster()).isEqualTo(membership.id());
+    assertThat(Cluster.get(other.system()).state().getMembers()).hasSize(1);
   }
 
   @Test
@@ -136,6 +163,7 @@ class MembershipTest {
   @Test
   void hostsThatWereKilledAreNotWaitedFor() {
     refuses.set(true);
+    silent.set(true);
     hosts.add(at(HOST, 7, "of all that were killed", Duration.ZERO));
 
     membership.join();
