@@ -683,12 +683,16 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
 
   /** Whether the session can sleep. */
   boolean quiet() {
-    return calls.none()
-        && unconfirmed.none()
+    return unconfirmed.none()
         && !resuming
         && (sleepy
-            ? effects.noneRunning()
-            : effects.nothingPressing(host.now(), host.longestHeld()));
+            ? effects.noneRunning() && (calls.none() || onlyWaits())
+            : calls.none() && effects.nothingPressing(host.now(), host.longestHeld()));
+  }
+
+  /** A call waits for time alone, which passes on the next host as well. */
+  private boolean onlyWaits() {
+    return calls.current() != null && isJournaled();
   }
 
   void offerToSleep() {

@@ -84,9 +84,13 @@ class ClusterCloseTest {
   }
 
   private static CompletionStage<ToolReply> begin(Fermata host, int session) {
+    return begin("patient", host, session);
+  }
+
+  private static CompletionStage<ToolReply> begin(String flow, Fermata host, int session) {
     ObjectNode start = Json.object().put("action", "start").put("intent", "t");
     ObjectNode meta = Json.object().put("sessionId", "s" + session);
-    return host.call(new ToolCall("patient", "ann", start, meta, null));
+    return host.call(new ToolCall(flow, "ann", start, meta, null));
   }
 
   @Test
@@ -106,6 +110,38 @@ class ClusterCloseTest {
     }
     assertThat(begun.availablePermits()).as("steps that the other host attempts").isPositive();
     stays.close(Duration.ofSeconds(5));
+  }
+
+  @Test
+  void itDoesNotWaitForCallsWhoseStepsAreToBeTriedAgainLater() throws Exception {
+    Flow<Work> failing =
+        Flow.of("failing", Work.class)
+            .description("Fails, and is tried again much later.")
+            .act(
+                "work",
+                run -> {
+                  begun.release();
+                  throw new IllegalStateException("not now");
+                },
+                options -> options.retry(2, Duration.ofHours(1)))
+            .edge(START, "work")
+            .edge("work", END)
+            .result(work -> work)
+            .compile();
+    Fermata leaves = started(Duration.ofSeconds(50), host -> host.flow(failing));
+    Fermata stays = started(Duration.ofSeconds(50), host -> host.flow(failing));
+    eventually(() -> shards(leaves) == Shard.COUNT / 2 && shards(stays) == Shard.COUNT / 2);
+    List<CompletableFuture<ToolReply>> calls = new ArrayList<>();
+    for (int i = 0; i < SESSIONS; i++) {
+      calls.add(begin("failing", stays, i).toCompletableFuture());
+    }
+    begun.acquire(SESSIONS);
+    CompletableFuture.runAsync(() -> leaves.close(Duration.ofHours(1))).get(40, TimeUnit.SECONDS);
+    stays.close(Duration.ofSeconds(5));
+    for (CompletableFuture<ToolReply> call : calls) {
+      assertThat(call.get(2, TimeUnit.MINUTES).structured().path("status").asText())
+          .isEqualTo("error");
+    }
   }
 
   @Test
