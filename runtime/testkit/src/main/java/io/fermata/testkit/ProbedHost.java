@@ -280,17 +280,28 @@ final class ProbedHost implements AutoCloseable {
   /**
    * The host does what is due at a moment. What sleeps is looked for every few seconds, and what is
    * retried waits until nothing else happens. The next occurrence of a schedule is another moment,
-   * as one that passes before an earlier one has started its run would be missed.
+   * as one that passes before an earlier one has started its run would be missed. If the host is
+   * killed meanwhile, the next one does it.
    *
    * @return whether it has done it
    */
   private boolean settle(Instant moment, Instant end) {
+    boolean settled = settleUnlessKilled(moment, end);
+    while (recover()) {
+      settled = settleUnlessKilled(moment, end);
+    }
+    return settled;
+  }
+
+  private boolean settleUnlessKilled(Instant moment, Instant end) {
     long over = System.nanoTime() + PATIENCE.toNanos();
     long busyAt = System.nanoTime();
     boolean due = true;
     schedules.values().stream().filter(s -> s.dueAt(moment)).forEach(s -> s.look().run());
     Instant last = lastOf(moment, end);
-    while ((due || busy() || works(last) || starts(moment)) && System.nanoTime() < over) {
+    while ((due || busy() || works(last) || starts(moment))
+        && !faults.life().over()
+        && System.nanoTime() < over) {
       LockSupport.parkNanos(SHORT_PAUSE.toNanos());
       Instant now = clock.now();
       last = lastOf(moment, end);
@@ -352,15 +363,17 @@ final class ProbedHost implements AutoCloseable {
     }
   }
 
-  /** Starts another host if this one was killed. */
-  void recover() {
-    if (host != null && faults.life().over()) {
-      killed.run();
-      lives.incrementAndGet();
-      host.crash();
-      clock.ended();
-      host = open();
+  /** Starts another host if this one was killed; false if it lives. */
+  boolean recover() {
+    if (host == null || !faults.life().over()) {
+      return false;
     }
+    killed.run();
+    lives.incrementAndGet();
+    host.crash();
+    clock.ended();
+    host = open();
+    return true;
   }
 
   /**

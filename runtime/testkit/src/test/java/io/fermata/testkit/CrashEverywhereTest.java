@@ -2,6 +2,7 @@ package io.fermata.testkit;
 
 import static io.fermata.flow.Flow.END;
 import static io.fermata.flow.Flow.START;
+import static io.fermata.flow.route.Condition.gte;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -207,6 +208,29 @@ class CrashEverywhereTest {
         .edge("show", END)
         .result(r -> r)
         .compile();
+  }
+
+  @Test
+  void waitsThatFollowEachOtherEndWithinOneTimeAlsoIfTheHostIsKilledMeanwhile() {
+    Flow<Trip> trip =
+        Flow.of("trip", Trip.class)
+            .description("Waits for a flight day after day.")
+            .ask("ask_from", q -> q.question("from", "Where from?"))
+            .sleep("wait", Duration.ofDays(1))
+            .act("look", run -> run.set("seat", run.visit()))
+            .edge(START, "ask_from")
+            .edge("ask_from", "wait")
+            .edge("wait", "look")
+            .decide("look", d -> d.when(gte("seat", 3)).to(END).otherwise("wait"))
+            .result(Trip::seat)
+            .compile();
+    try (SessionProbe probe = SessionProbe.of(trip).manualTime()) {
+      probe.crashEverywhere(
+          script -> {
+            script.start("wants to travel", "from", "Ulm").waitsFor("time");
+            script.passTime(Duration.ofDays(4)).again().completes();
+          });
+    }
   }
 
   @Test
