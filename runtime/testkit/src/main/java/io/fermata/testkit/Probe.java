@@ -266,7 +266,8 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
                 .filter(node -> !node.equals(Flow.END))
                 .forEach(steps::requirePlace),
         body != null && visits().equals(List.of(nodes)),
-        "the call to visit " + (nodes.length == 0 ? "no node" : String.join(" → ", nodes)));
+        "the call to visit "
+            + (nodes.length == 0 ? "no node" : String.join(" → ", nodes) + " and no other node"));
   }
 
   /**

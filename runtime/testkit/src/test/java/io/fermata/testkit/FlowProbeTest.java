@@ -76,6 +76,16 @@ class FlowProbeTest {
   }
 
   @Test
+  void aNodeThatIsNotAllThatWasVisitedIsNotEnough() {
+    FlowProbe<Order> probe =
+        FlowProbe.of(order).start("is hungry", "servings", 6).answer("dish", "soup");
+    assertThatThrownBy(() -> probe.visited("price"))
+        .isInstanceOf(AssertionError.class)
+        .hasMessageContaining("Expected the call to visit price and no other node,")
+        .hasMessageContaining("visited  price → show_sides");
+  }
+
+  @Test
   void anUnknownFieldOrNodeIsRefusedWithTheNearest() {
     FlowProbe<Order> probe = FlowProbe.of(order).start("is hungry");
     for (Runnable wrong :
