@@ -58,6 +58,7 @@ import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.SlowDecisions;
 import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
+import io.fermata.session.observe.UnreadSessions;
 import io.fermata.session.run.RunPort;
 import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
@@ -399,7 +400,12 @@ final class HostParts {
         config.clock,
         new SessionHost.Handlers(threads.handlers(), config.steps),
         new SessionHost.Observers(
-            recorders, subscriptions, telemetry, gauges, new SlowDecisions(config.nanos)),
+            recorders,
+            subscriptions,
+            telemetry,
+            gauges,
+            new SlowDecisions(config.nanos),
+            new UnreadSessions(config.nanos)),
         new SessionHost.Listing(directory, unfinished, conversations, store.directory()),
         encryption,
         new SessionHost.Continuity(lostSessions, placement()));

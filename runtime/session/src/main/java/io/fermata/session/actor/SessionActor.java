@@ -20,7 +20,6 @@ import io.fermata.session.journal.UnreadableEntry;
 import io.fermata.session.key.HostError;
 import io.fermata.session.key.LogLabels;
 import io.fermata.session.key.RootCauses;
-import io.fermata.session.key.StoreTroubles;
 import io.fermata.session.observe.Meter;
 import java.util.List;
 import java.util.Set;
@@ -532,9 +531,7 @@ public final class SessionActor<S, I, E, F extends io.fermata.flow.event.Effect,
     } else if (unreadable != null) {
       leave(unreadable, unreadable.failure());
     } else {
-      // In an outage every session says so.
-      String what = "Session " + entityId + " could not be read and is retried";
-      StoreTroubles.warn(handle.log(), what, failure);
+      host.observers().unread().log(handle.log(), entityId, failure);
     }
   }
 

@@ -13,6 +13,7 @@ import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.SlowDecisions;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
+import io.fermata.session.observe.UnreadSessions;
 import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
 import io.fermata.session.runs.SessionDirectory;
@@ -79,7 +80,8 @@ public record SessionHost(
       SessionSubscriptions subscriptions,
       Telemetry telemetry,
       HostGauges gauges,
-      SlowDecisions decisions) {}
+      SlowDecisions decisions,
+      UnreadSessions unread) {}
 
   /**
    * The lists of sessions that a host keeps.
