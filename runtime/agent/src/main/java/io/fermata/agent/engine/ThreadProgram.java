@@ -748,9 +748,4 @@ public final class ThreadProgram
   public ThreadInput due(ThreadEffect timer, long at) {
     return new ThreadInput.EffectDue(timer, at);
   }
-
-  @Override
-  public ThreadInput recovered(Set<String> running, long at) {
-    return new ThreadInput.Recovered(running, at);
-  }
 }

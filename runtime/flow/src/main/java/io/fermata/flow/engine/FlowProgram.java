@@ -23,7 +23,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -260,11 +259,6 @@ public final class FlowProgram<S extends Record>
   @Override
   public Input due(StepEffect timer, long at) {
     return new Input.EffectDue(timer, at);
-  }
-
-  @Override
-  public Input recovered(Set<String> running, long at) {
-    return new Input.Recovered(running, at);
   }
 
   // --- effects --------------------------------------------------------------------------------

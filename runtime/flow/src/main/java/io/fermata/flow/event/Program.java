@@ -1,7 +1,6 @@
 package io.fermata.flow.event;
 
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -64,13 +63,6 @@ public interface Program<S, I, E, F extends Effect, R, W> {
 
   /** The input that the moment of a timer has come. */
   I due(F timer, long at);
-
-  /**
-   * The input that the session was read back from its journal: attempts that were running are lost.
-   *
-   * @param running the keys of effects that are not lost, because their process is still this one
-   */
-  I recovered(Set<String> running, long at);
 
   /** Events that follow from an input, or the reason why it is refused. */
   sealed interface Acceptance<S, E> {

@@ -216,7 +216,7 @@ public final class ThreadPort
   @Override
   public Admission<ThreadInput, ThreadEvent> resume(
       Situation<ThreadState, ThreadEvent> at, Set<String> running) {
-    return new Accept<>(program.recovered(running, at.now()));
+    return new Accept<>(new ThreadInput.Recovered(running, at.now()));
   }
 
   @Override
