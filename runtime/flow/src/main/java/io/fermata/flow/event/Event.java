@@ -301,11 +301,7 @@ public sealed interface Event extends Fact {
    */
   record BranchFailed(
       Place place, ErrorCode code, String message, long at, @Nullable List<Place> undo)
-      implements Event {
-    public BranchFailed(Place place, ErrorCode code, String message, long at) {
-      this(place, code, message, at, null);
-    }
-  }
+      implements Event {}
 
   /**
    * Branches have become one again.
@@ -400,11 +396,7 @@ public sealed interface Event extends Fact {
    *
    * @param undoable there is a compensation for it
    */
-  record Skipped(Place place, boolean undoable) implements Event {
-    public Skipped(Place place) {
-      this(place, false);
-    }
-  }
+  record Skipped(Place place, boolean undoable) implements Event {}
 
   /**
    * Earlier answers were corrected: the run goes back and keeps the other answers.
@@ -419,11 +411,7 @@ public sealed interface Event extends Fact {
       List<Place> undo,
       long at,
       @Nullable Map<String, List<String>> recipients)
-      implements Event {
-    public Reset(List<Back> to, Map<String, JsonNode> corrected, List<Place> undo, long at) {
-      this(to, corrected, undo, at, null);
-    }
-  }
+      implements Event {}
 
   /**
    * A place to go back to.

@@ -163,13 +163,14 @@ class VersionAndEventsJsonTest {
         new Event.Stopped(
             PLACE, Event.Resume.LEAVING, ErrorCode.VISIT_LIMIT, "message", "detail", 7),
         new Event.Retried(PLACE),
-        new Event.Skipped(PLACE),
+        new Event.Skipped(PLACE, false),
         new Event.Skipped(PLACE, true),
         new Event.Reset(
             List.of(new Event.Back(new Place(Flow.START, 2), Flow.START, true)),
             Map.of("a", Json.tree("y")),
             List.of(PLACE),
-            8),
+            8,
+            null),
         new Event.Reset(
             List.of(), Map.of("a", Json.tree("y")), List.of(), 8, Map.of("a", List.of("b"))),
         new Event.Migrated(

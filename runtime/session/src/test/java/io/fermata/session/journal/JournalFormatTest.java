@@ -83,7 +83,7 @@ class JournalFormatTest {
         new Event.Moved(place, Place.parse("next#1"), true, 7),
         new Event.Forked(place, List.of(new Event.Head("0", inBranch, true, text)), true, 7),
         new Event.Arrived(inBranch, text, 7),
-        new Event.BranchFailed(inBranch, ErrorCode.STEP_FAILED, "m", 7),
+        new Event.BranchFailed(inBranch, ErrorCode.STEP_FAILED, "m", 7, null),
         new Event.Joined(
             place,
             List.of("0"),
@@ -98,12 +98,13 @@ class JournalFormatTest {
         new Event.Broken(place, "enough", "__end__"),
         new Event.Stopped(place, Event.Resume.LEAVING, ErrorCode.DECISION_FAILED, "m", "d", 7),
         new Event.Retried(place),
-        new Event.Skipped(place),
+        new Event.Skipped(place, false),
         new Event.Reset(
             List.of(new Event.Back(Place.parse("ask#2"), "ask", true)),
             Map.of("email", text),
             List.of(place),
-            8),
+            8,
+            null),
         new Event.Migrated(
             1,
             3,
