@@ -31,16 +31,8 @@ public final class ThreadReplayer {
    * Begins with an empty thread.
    *
    * @param agents the present code of the thread's agents, and of those that they refer to
-   * @param earlier the journal; it is asked for what code reads from entries that have passed
-   */
-  public ThreadReplayer(Collection<Agent> agents, EarlierEntries earlier) {
-    this(agents, List.of(), earlier);
-  }
-
-  /**
-   * As the other.
-   *
    * @param flows flows that the agents may call; values of their secret fields are in no text
+   * @param earlier the journal; it is asked for what code reads from entries that have passed
    */
   public ThreadReplayer(
       Collection<Agent> agents, Collection<Flow<?>> flows, EarlierEntries earlier) {

@@ -63,7 +63,7 @@ class ThreadReplayerTest {
   }
 
   private ThreadReplayer replayer(EarlierEntries earlier) {
-    return new ThreadReplayer(List.of(desk(new Scripted())), earlier);
+    return new ThreadReplayer(List.of(desk(new Scripted())), List.of(), earlier);
   }
 
   private final EarlierEntries stored =
