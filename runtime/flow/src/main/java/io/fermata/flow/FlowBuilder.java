@@ -26,8 +26,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A flow being written. Nothing is refused before {@link #compile}, which then names it all; only
- * an option that may be left out refuses null at once.
+ * A flow being written. What is wrong with its graph is refused by {@link #compile}, which then
+ * names it all. Refused at once are options that may be left out and are given as null, and numbers
+ * and times of retries and quorums that mean nothing.
  */
 public final class FlowBuilder<S extends Record> {
   private final String id;
@@ -84,7 +85,7 @@ public final class FlowBuilder<S extends Record> {
   /**
    * A run that nobody has touched for this long has expired: it ends at that time by itself, and
    * what it did is undone. While it works or sleeps, and before a deadline that it waits until, it
-   * does not expire. Without this it is {@link Flow#IDLE}. At most a thousand years.
+   * does not expire. Without this it is {@link Flow#IDLE}. At most 365,000 days.
    */
   public FlowBuilder<S> expireAfter(Duration idle) {
     expiry = Objects.requireNonNull(idle, "idle");
@@ -160,6 +161,9 @@ public final class FlowBuilder<S extends Record> {
   public FlowBuilder<S> ask(String node, Consumer<Questions<S>> questions) {
     Questions<S> asked = new Questions<>();
     questions.accept(asked);
+    asked
+        .checkedTwice()
+        .forEach(field -> checkedTwice("The question for " + field + " in node " + node));
     return add(asked.build(node));
   }
 
@@ -167,6 +171,9 @@ public final class FlowBuilder<S extends Record> {
   public FlowBuilder<S> widget(String node, Consumer<WidgetOptions<S>> options) {
     WidgetOptions<S> widget = new WidgetOptions<>(node);
     options.accept(widget);
+    if (widget.isCheckedTwice()) {
+      checkedTwice("Node " + node);
+    }
     return add(widget.build());
   }
 
@@ -473,6 +480,10 @@ public final class FlowBuilder<S extends Record> {
       }
     }
     return mounts;
+  }
+
+  private void checkedTwice(String what) {
+    defects.add(what + " has two validators; check everything in one");
   }
 
   private FlowBuilder<S> add(Node<S> node) {

@@ -19,6 +19,7 @@ public final class QuestionOptions<S extends Record> {
   private Function<S, List<String>> suggestions = state -> List.of();
   private @Nullable Function<S, String> context;
   private Node.@Nullable Check check;
+  private boolean checkedTwice;
   private boolean optional;
   private @Nullable JsonNode byDefault;
 
@@ -69,8 +70,7 @@ public final class QuestionOptions<S extends Record> {
    * world. {@code V} is the Java type of the field.
    */
   public <V> QuestionOptions<S> validate(Validator<V> validator) {
-    check = Node.Quick.of(validator);
-    return this;
+    return check(Node.Quick.of(validator));
   }
 
   /**
@@ -78,8 +78,7 @@ public final class QuestionOptions<S extends Record> {
    * answers of the call; otherwise as {@link #validate(Validator)}.
    */
   public <V> QuestionOptions<S> validate(StateValidator<S, V> validator) {
-    check = Node.Cross.of(validator);
-    return this;
+    return check(Node.Cross.of(validator));
   }
 
   /** Checks each answer by an effect. */
@@ -91,8 +90,17 @@ public final class QuestionOptions<S extends Record> {
       AsyncValidator<V> validator, Consumer<EffectOptions> options) {
     EffectOptions chosen = new EffectOptions();
     options.accept(chosen);
-    check = new Node.Async(untypedAsync(validator), chosen.policy());
+    return check(new Node.Async(untypedAsync(validator), chosen.policy()));
+  }
+
+  private QuestionOptions<S> check(Node.Check validator) {
+    checkedTwice |= check != null;
+    check = validator;
     return this;
+  }
+
+  boolean isCheckedTwice() {
+    return checkedTwice;
   }
 
   /** The author named the field's type; a wrong one shows as a failed validator. */

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Questions<S extends Record> {
   private final List<Node.Question<S>> questions = new ArrayList<>();
+  private final List<String> checkedTwice = new ArrayList<>();
   private @Nullable Function<S, String> context;
 
   Questions() {}
@@ -37,6 +38,9 @@ public final class Questions<S extends Record> {
     QuestionOptions<S> chosen = new QuestionOptions<>();
     options.accept(chosen);
     questions.add(chosen.build(field, text));
+    if (chosen.isCheckedTwice()) {
+      checkedTwice.add(field);
+    }
     return this;
   }
 
@@ -48,6 +52,11 @@ public final class Questions<S extends Record> {
   public Questions<S> context(Function<S, String> hint) {
     context = Objects.requireNonNull(hint, "hint");
     return this;
+  }
+
+  /** The fields whose questions have more than one validator. */
+  List<String> checkedTwice() {
+    return checkedTwice;
   }
 
   Node.Ask<S> build(String id) {

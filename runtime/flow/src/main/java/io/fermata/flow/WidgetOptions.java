@@ -15,6 +15,7 @@ public final class WidgetOptions<S extends Record> {
   private boolean interactive = true;
   private @Nullable String field;
   private Node.@Nullable Check check;
+  private boolean checkedTwice;
 
   WidgetOptions(String node) {
     this.node = node;
@@ -47,14 +48,22 @@ public final class WidgetOptions<S extends Record> {
    * Java type of the field.
    */
   public <V> WidgetOptions<S> validate(Validator<V> validator) {
-    check = Node.Quick.of(validator);
-    return this;
+    return check(Node.Quick.of(validator));
   }
 
   /** Checks the choice against the rest of the state, which has the choice already. */
   public <V> WidgetOptions<S> validate(StateValidator<S, V> validator) {
-    check = Node.Cross.of(validator);
+    return check(Node.Cross.of(validator));
+  }
+
+  private WidgetOptions<S> check(Node.Check validator) {
+    checkedTwice |= check != null;
+    check = validator;
     return this;
+  }
+
+  boolean isCheckedTwice() {
+    return checkedTwice;
   }
 
   /** The widget only shows; the user answers in words, or not at all. */

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.annotation.JsonValue;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.fermata.flow.action.Validator;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.event.Verdict;
 import io.fermata.flow.route.Decision;
@@ -389,6 +390,43 @@ class FlowDefectsTest {
         sound().expireAfter(forever),
         "expireAfter is " + forever + "; give it at most 365000 days");
     assertThat(sound().expireAfter(Duration.ofDays(365_000)).compile().expiry()).isNotNull();
+  }
+
+  @Test
+  void aSecondValidatorIsRefusedAsItWouldReplaceTheFirst() {
+    Validator<String> any = answer -> Verdict.accept();
+    assertRefused(
+        flow().ask("ask", q -> q.question("city", "Where to?", o -> o.validate(any).validate(any))),
+        "The question for city in node ask has two validators; check everything in one");
+    assertRefused(
+        flow()
+            .ask(
+                "ask",
+                q ->
+                    q.question(
+                        "city",
+                        "Where to?",
+                        o ->
+                            o.validate(any)
+                                .<String>validateAsync(
+                                    answer ->
+                                        CompletableFuture.completedFuture(Verdict.accept())))),
+        "The question for city in node ask has two validators; check everything in one");
+    assertRefused(
+        flow().widget("map", w -> w.field("city").validate(any).validate(any)),
+        "Node map has two validators; check everything in one");
+  }
+
+  @Test
+  void aQuorumOfNoneIsRefusedAndNotTakenForAll() {
+    assertThatThrownBy(() -> flow().fork(START, f -> f.branch("a").join("b").quorum(0)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "A quorum of 0 waits for no branch; give at least 1, or leave it out to wait for all");
+    assertThatThrownBy(
+            () ->
+                flow().<Trip, String>forEach("each", sound().compile(), e -> e.atMost(3).quorum(0)))
+        .hasMessageContaining("A quorum of 0");
   }
 
   private static FlowBuilder<Trip> flow() {

@@ -24,7 +24,17 @@ public record Joining(int needed, OnFailure failure, @Nullable String into) {
 
   public static final Joining ALL = new Joining(0, OnFailure.HALT, null);
 
+  /**
+   * When so many have arrived.
+   *
+   * @throws IllegalArgumentException if it is none
+   */
   public Joining needed(int branches) {
+    if (branches < 1) {
+      throw new IllegalArgumentException(
+          "A quorum of %s waits for no branch; give at least 1, or leave it out to wait for all"
+              .formatted(branches));
+    }
     return new Joining(branches, failure, into);
   }
 
