@@ -194,4 +194,12 @@ class FlowNullsTest {
                         "The way out of ask: to is null; give it a value",
                         "The hook for the run's expiry: action is null; give it a value"));
   }
+
+  @Test
+  @SuppressWarnings("NullAway") // null is what is refused
+  void whatIsCalledWhileRunsGoIsRefusedWhereItIsGiven() {
+    assertThatThrownBy(() -> Reducer.of(null, (before, values) -> before)).hasMessage("type");
+    assertThatThrownBy(() -> Reducer.of(String.class, null)).hasMessage("function");
+    assertThatThrownBy(() -> Verdict.reject(null)).hasMessage("message");
+  }
 }

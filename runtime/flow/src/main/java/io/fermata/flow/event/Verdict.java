@@ -4,6 +4,7 @@ import io.fermata.flow.json.Texts;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,7 +56,7 @@ public sealed interface Verdict {
   /** The question stays open. */
   record Rejected(String message) implements Verdict {
     public Rejected {
-      message = Texts.sound(message);
+      message = Texts.sound(Objects.requireNonNull(message, "message"));
     }
   }
 }

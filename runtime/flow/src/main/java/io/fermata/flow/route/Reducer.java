@@ -8,6 +8,7 @@ import io.fermata.flow.schema.FieldKind;
 import java.math.BigDecimal;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
@@ -150,6 +151,8 @@ public interface Reducer {
 
   /** A reduction over values of a type. */
   static <T> Reducer of(Class<T> type, BiFunction<@Nullable T, List<@Nullable T>, T> function) {
+    Objects.requireNonNull(type, "type");
+    Objects.requireNonNull(function, "function");
     return (before, values) ->
         Json.tree(
             function.apply(
