@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.fermata.flow.action.Action;
+import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Verdict;
@@ -62,6 +63,17 @@ class AuthorMistakesTest {
         new Driver(stay().act("write", action).edge(START, "write").edge("write", END).compile());
     assertThat(code(talk.start())).isEqualTo("step_failed");
     return talk.events(Event.Stopped.class).get(0);
+  }
+
+  @Test
+  void aFailureWithoutWordsNamesItsStep() {
+    for (String words : new String[] {"", " "}) {
+      Action<Stay> wordless =
+          run -> {
+            throw new StepException(words);
+          };
+      assertThat(failing(wordless).message()).isEqualTo("A step of the flow failed: write.");
+    }
   }
 
   @Test

@@ -18,8 +18,9 @@ final class StepFailures {
    * @param field the field whose answer was checked; null if the step itself failed
    */
   static String message(Place place, @Nullable String field, ErrorCode code, Throwable cause) {
-    if (cause instanceof StepException meant && meant.getMessage() != null) {
-      return Texts.shortened(meant.getMessage(), LONGEST_MESSAGE);
+    String meant = cause instanceof StepException ? cause.getMessage() : null;
+    if (meant != null && !meant.isBlank()) {
+      return Texts.shortened(meant, LONGEST_MESSAGE);
     }
     String subject = field == null ? named(place.undone().node()) : field;
     return code.cause() + (subject.isEmpty() ? "." : ": " + subject + ".");
