@@ -10,6 +10,7 @@ import io.fermata.flow.SecretFields;
 import io.fermata.flow.observe.Recorder;
 import io.fermata.persistence.Store;
 import io.fermata.persistence.spi.OpenStore;
+import io.fermata.persistence.spi.ServerKey;
 import io.fermata.session.actor.Gateway;
 import io.fermata.session.admin.ClusterSettings;
 import io.fermata.session.admin.DataKeys;
@@ -34,6 +35,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -89,7 +91,7 @@ public final class HostBuilder {
    * Store#fromEnvironment}.
    */
   public HostBuilder store(Store where) {
-    store = where;
+    store = Objects.requireNonNull(where, "where");
     return this;
   }
 
@@ -103,15 +105,21 @@ public final class HostBuilder {
    *
    * @param serverKey the {@link OpenStore#serverKey} of that store; keep it secret, as it can sign
    *     handles
+   * @throws IllegalArgumentException if it is no such key
    */
   public HostBuilder acceptHandlesOf(byte[] serverKey) {
+    if (serverKey.length != ServerKey.BYTES) {
+      throw new IllegalArgumentException(
+          "A serverKey of %s bytes is no store's, whose keys have %s; pass OpenStore.serverKey() of the other store"
+              .formatted(serverKey.length, ServerKey.BYTES));
+    }
     acceptedKeys.add(serverKey.clone());
     return this;
   }
 
   /** Offers a flow. Several versions of one flow may be registered; the newest is offered. */
   public HostBuilder flow(Flow<?> flow) {
-    flows.add(flow);
+    flows.add(Objects.requireNonNull(flow, "flow"));
     return this;
   }
 
@@ -121,7 +129,7 @@ public final class HostBuilder {
    * called. Clients of the host do not see them.
    */
   public HostBuilder tool(FlowTool tool) {
-    flowTools.add(tool);
+    flowTools.add(Objects.requireNonNull(tool, "tool"));
     return this;
   }
 
@@ -131,31 +139,31 @@ public final class HostBuilder {
    * supports it.
    */
   public HostBuilder job(FlowTool tool) {
-    jobs.add(tool.asJob());
+    jobs.add(Objects.requireNonNull(tool, "tool").asJob());
     return this;
   }
 
   /** Runs threads of an agent. */
   public HostBuilder agent(Agent agent) {
-    agents.add(agent);
+    agents.add(Objects.requireNonNull(agent, "agent"));
     return this;
   }
 
   /** A default property of the environment of every thread. */
   public HostBuilder env(String property, String value) {
-    env.put(property, value);
+    env.put(Objects.requireNonNull(property, "property"), Objects.requireNonNull(value, "value"));
     return this;
   }
 
   /** Offers a tool that renders widgets. */
   public HostBuilder display(DisplayTool tool) {
-    displays.add(tool);
+    displays.add(Objects.requireNonNull(tool, "tool"));
     return this;
   }
 
   /** Starts runs of a flow on a schedule. */
   public HostBuilder schedule(Schedule schedule) {
-    schedules.add(schedule);
+    schedules.add(Objects.requireNonNull(schedule, "schedule"));
     return this;
   }
 
@@ -170,19 +178,19 @@ public final class HostBuilder {
    * and no {@link Recorder#onEntry}, which contains them.
    */
   public HostBuilder recorder(Recorder recorder) {
-    recorders.add(recorder);
+    recorders.add(Objects.requireNonNull(recorder, "recorder"));
     return this;
   }
 
   /** Adds telemetry of the host and its servers. May be called several times. */
   public HostBuilder telemetry(Telemetry telemetry) {
-    telemetries.add(telemetry);
+    telemetries.add(Objects.requireNonNull(telemetry, "telemetry"));
     return this;
   }
 
   /** As {@link #recorder}, including secrets. */
   public HostBuilder recorderWithSecrets(Recorder recorder) {
-    recordersWithSecrets.add(recorder);
+    recordersWithSecrets.add(Objects.requireNonNull(recorder, "recorder"));
     return this;
   }
 
@@ -191,35 +199,35 @@ public final class HostBuilder {
    * FERMATA_KEYS_FILE, in the format of {@link DataKeys#parse}.
    */
   public HostBuilder keys(KeyProvider provider) {
-    keys = provider;
+    keys = Objects.requireNonNull(provider, "provider");
     return this;
   }
 
   /** The scope of encryption; by default {@link EncryptedFields#SECRETS}. */
   public HostBuilder encrypt(EncryptedFields what) {
-    encrypted = what;
+    encrypted = Objects.requireNonNull(what, "what");
     return this;
   }
 
   public HostBuilder settings(Settings chosen) {
-    settings = chosen;
+    settings = Objects.requireNonNull(chosen, "chosen");
     return this;
   }
 
   /** Changes the bounds and times that are set so far, such as {@code s -> s.awake(1_000)}. */
   public HostBuilder settings(UnaryOperator<Settings> change) {
-    return settings(change.apply(settings));
+    return settings(Objects.requireNonNull(change, "change").apply(settings));
   }
 
   /** How long the store keeps ended runs. */
   public HostBuilder retention(Retention time) {
-    retention = time;
+    retention = Objects.requireNonNull(time, "time");
     return this;
   }
 
   /** How long the store keeps ended runs of one flow. */
   public HostBuilder retention(String flow, Retention time) {
-    retentions.put(flow, time);
+    retentions.put(Objects.requireNonNull(flow, "flow"), Objects.requireNonNull(time, "time"));
     return this;
   }
 
@@ -253,13 +261,13 @@ public final class HostBuilder {
    * #start} returns when the host has joined.
    */
   public HostBuilder cluster(ClusterSettings how) {
-    cluster = how;
+    cluster = Objects.requireNonNull(how, "how");
     return this;
   }
 
   /** Settings of the actor system, which override the host's own and those given before. */
   public HostBuilder config(Config overrides) {
-    config = overrides.withFallback(config);
+    config = Objects.requireNonNull(overrides, "overrides").withFallback(config);
     return this;
   }
 
@@ -268,7 +276,7 @@ public final class HostBuilder {
    * tests.
    */
   public HostBuilder monotonicClock(LongSupplier source) {
-    nanos = source;
+    nanos = Objects.requireNonNull(source, "source");
     return this;
   }
 
@@ -276,25 +284,25 @@ public final class HostBuilder {
    * Stands in front of the threads that run handlers, so that a test knows whether any is at work.
    */
   public HostBuilder handlers(UnaryOperator<ExecutorService> inFront) {
-    handlers = inFront;
+    handlers = Objects.requireNonNull(inFront, "inFront");
     return this;
   }
 
   /** Stands between runs and the code of their steps; for tests. */
   public HostBuilder steps(StepInterceptor interceptor) {
-    steps = interceptor;
+    steps = Objects.requireNonNull(interceptor, "interceptor");
     return this;
   }
 
   /** Keys for what must be encrypted, if no others are named anywhere; for tests. */
   public HostBuilder spareKeys(KeyProvider provider) {
-    spareKeys = provider;
+    spareKeys = Objects.requireNonNull(provider, "provider");
     return this;
   }
 
   /** Sees what the schedules wait for; for tests. */
   public HostBuilder occurrences(ScheduleObserver observer) {
-    scheduleObserver = observer;
+    scheduleObserver = Objects.requireNonNull(observer, "observer");
     return this;
   }
 
@@ -305,13 +313,13 @@ public final class HostBuilder {
    * @param failed receives what does not arrive as it was sent
    */
   public HostBuilder checkCalls(Consumer<String> failed) {
-    carrier = new CheckedCalls(failed);
+    carrier = new CheckedCalls(Objects.requireNonNull(failed, "failed"));
     return this;
   }
 
   /** The clock of moments, such as the end of a sleep; for tests. */
   public HostBuilder clock(InstantSource source) {
-    clock = source;
+    clock = Objects.requireNonNull(source, "source");
     return this;
   }
 

@@ -1,5 +1,7 @@
 package io.fermata.session.admin;
 
+import java.util.Objects;
+
 /** What to erase from the store, including the runs and threads that belong to it. */
 public sealed interface Erasure {
 
@@ -27,12 +29,30 @@ public sealed interface Erasure {
     return new Thread(threadId);
   }
 
-  record Principal(String principal) implements Erasure {}
+  record Principal(String principal) implements Erasure {
+    public Principal {
+      Objects.requireNonNull(principal, "principal");
+    }
+  }
 
-  record Session(String principal, String session) implements Erasure {}
+  record Session(String principal, String session) implements Erasure {
+    public Session {
+      Objects.requireNonNull(principal, "principal");
+      Objects.requireNonNull(session, "session");
+    }
+  }
 
-  record Run(String flow, String runId) implements Erasure {}
+  record Run(String flow, String runId) implements Erasure {
+    public Run {
+      Objects.requireNonNull(flow, "flow");
+      Objects.requireNonNull(runId, "runId");
+    }
+  }
 
   @SuppressWarnings("JavaLangClash") // the domain's name
-  record Thread(String threadId) implements Erasure {}
+  record Thread(String threadId) implements Erasure {
+    public Thread {
+      Objects.requireNonNull(threadId, "threadId");
+    }
+  }
 }

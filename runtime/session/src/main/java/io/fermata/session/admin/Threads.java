@@ -392,7 +392,12 @@ public interface Threads {
       @Nullable String text,
       boolean byActivity,
       int limit,
-      @Nullable String cursor) {}
+      @Nullable String cursor) {
+    public Query {
+      Objects.requireNonNull(principal, "principal");
+      tags = Set.copyOf(Objects.requireNonNull(tags, "tags"));
+    }
+  }
 
   /** A thread in a list, at most about a second old. */
   record Listed(

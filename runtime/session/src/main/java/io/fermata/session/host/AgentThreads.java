@@ -226,6 +226,9 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> fork(String principal, String threadId, NewFork how) {
+    Objects.requireNonNull(principal, "principal");
+    Objects.requireNonNull(threadId, "threadId");
+    Objects.requireNonNull(how, "how");
     return view(
         forking.begin(
             () ->
@@ -235,6 +238,9 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<View> fork(String principal, ThreadJournal journal, NewFork how) {
+    Objects.requireNonNull(principal, "principal");
+    Objects.requireNonNull(journal, "journal");
+    Objects.requireNonNull(how, "how");
     return view(
         forking.begin(
             () ->
@@ -285,7 +291,7 @@ public final class AgentThreads implements Threads {
   @Override
   public CompletionStage<Posted> post(String principal, String threadId, NewMessage message) {
     NewMessage sent = recognisable(message);
-    return keyed(threadId, key -> post(key, principal, sent))
+    return keyed(principal, threadId, key -> post(key, principal, sent))
         .thenApplyAsync(
             reply -> {
               requireSame(message, reply.state());
@@ -329,7 +335,7 @@ public final class AgentThreads implements Threads {
     }
     String callId = key == null ? null : CallLog.unrepliedId("stop " + key);
     ThreadInput stop = new ThreadInput.Stop(clock.millis());
-    return view(keyed(threadId, thread -> send(thread, principal, callId, stop)));
+    return view(keyed(principal, threadId, thread -> send(thread, principal, callId, stop)));
   }
 
   @Override
@@ -362,12 +368,15 @@ public final class AgentThreads implements Threads {
 
   @Override
   public CompletionStage<Void> delete(String principal, String threadId) {
-    return keyed(threadId, key -> send(key, principal, new ThreadInput.Delete(clock.millis())))
+    return keyed(
+            principal,
+            threadId,
+            key -> send(key, principal, new ThreadInput.Delete(clock.millis())))
         .thenAccept(reply -> {});
   }
 
   private CompletionStage<View> apply(String principal, String threadId, ThreadInput input) {
-    return view(keyed(threadId, key -> send(key, principal, input)));
+    return view(keyed(principal, threadId, key -> send(key, principal, input)));
   }
 
   private CompletionStage<View> view(CompletionStage<ThreadReply> reply) {
@@ -378,9 +387,16 @@ public final class AgentThreads implements Threads {
     return CompletableFuture.failedFuture(new ThreadException(error, message));
   }
 
+  /** What a principal asks; only the host itself asks without one, and of every thread. */
+  private <T> CompletionStage<T> keyed(
+      String principal, String threadId, Function<ThreadKey, CompletionStage<T>> action) {
+    Objects.requireNonNull(principal, "principal");
+    return keyed(threadId, action);
+  }
+
   private <T> CompletionStage<T> keyed(
       String threadId, Function<ThreadKey, CompletionStage<T>> action) {
-    ThreadKey key = ThreadKey.of(threadId);
+    ThreadKey key = ThreadKey.of(Objects.requireNonNull(threadId, "threadId"));
     return key != null
         ? action.apply(key)
         : CompletableFuture.failedFuture(ThreadJournals.unknown());
@@ -504,7 +520,7 @@ public final class AgentThreads implements Threads {
    * cluster send each other.
    */
   public CompletionStage<ThreadState> state(String threadId) {
-    return look(null, threadId, null)
+    return keyed(threadId, key -> look(key, null, null))
         .thenApply(ThreadReply::state)
         .exceptionallyCompose(
             thrown ->
@@ -519,17 +535,19 @@ public final class AgentThreads implements Threads {
   }
 
   private CompletionStage<ThreadReply> look(
-      @Nullable String principal, String threadId, @Nullable Duration settling) {
-    return keyed(
-        threadId,
-        key ->
-            ask(
-                key,
-                principal,
-                null,
-                false,
-                new Request.View(settling != null),
-                settling == null ? TIMEOUT : settling));
+      String principal, String threadId, @Nullable Duration settling) {
+    return keyed(principal, threadId, key -> look(key, principal, settling));
+  }
+
+  private CompletionStage<ThreadReply> look(
+      ThreadKey key, @Nullable String principal, @Nullable Duration settling) {
+    return ask(
+        key,
+        principal,
+        null,
+        false,
+        new Request.View(settling != null),
+        settling == null ? TIMEOUT : settling);
   }
 
   private CompletionStage<ThreadReply> ask(
@@ -636,6 +654,7 @@ public final class AgentThreads implements Threads {
   /** The key of a thread of a principal, without waking the thread. */
   private CompletionStage<ThreadKey> owned(String principal, String threadId) {
     return keyed(
+        principal,
         threadId,
         key ->
             StoreErrors.translated(store.directory().get(key.entityId()))
