@@ -282,11 +282,11 @@ public final class Fermata implements ToolHost, AutoCloseable {
    * @return completes when the fork pauses or ends; fails with a {@link
    *     io.fermata.flow.replay.ForkException} if the run or the entry is unknown, the run had ended
    *     by then, an answer does not fit, or the fork cannot be carried over to a version of its
-   *     flow
+   *     flow; with an {@link IllegalStateException} if the host is closed
    */
   public CompletionStage<Fork> fork(String flow, String runId, long entry, ForkOptions options) {
-    host.requireOpen();
-    return host.hosted.forks().fork(flow, runId, entry, options, UnaryOperator.identity());
+    return host.whileOpen(
+        () -> host.hosted.forks().fork(flow, runId, entry, options, UnaryOperator.identity()));
   }
 
   /**
@@ -308,11 +308,12 @@ public final class Fermata implements ToolHost, AutoCloseable {
    */
   public CompletionStage<Fork> fork(
       RunJournal journal, long entry, String principal, ForkOptions options) {
-    host.requireOpen();
     if (principal.isBlank()) {
       throw new IllegalArgumentException("A fork has an owner; name the principal");
     }
-    return host.hosted.forks().fork(journal, entry, principal, options, UnaryOperator.identity());
+    return host.whileOpen(
+        () ->
+            host.hosted.forks().fork(journal, entry, principal, options, UnaryOperator.identity()));
   }
 
   /**
@@ -326,7 +327,7 @@ public final class Fermata implements ToolHost, AutoCloseable {
    *     failure says how much
    */
   public CompletionStage<Erased> erase(Erasure what) {
-    return host.erase(what);
+    return host.whileOpen(() -> host.erase(what));
   }
 
   @Override

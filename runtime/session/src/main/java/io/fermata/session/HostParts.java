@@ -75,6 +75,7 @@ import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.pekko.actor.BootstrapSetup;
 import org.apache.pekko.actor.setup.ActorSystemSetup;
@@ -247,15 +248,21 @@ final class HostParts {
 
   void requireOpen() {
     if (closed.get()) {
-      throw new IllegalStateException("The host is closed");
+      throw new IllegalStateException("The host is closed; start another one");
     }
   }
 
-  CompletionStage<Erased> erase(Erasure what) {
-    if (closed.get()) {
-      return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed; start another one to erase"));
+  /** What a host does while it is open; of a closed one the stage fails. */
+  <T> CompletionStage<T> whileOpen(Supplier<CompletionStage<T>> asked) {
+    try {
+      requireOpen();
+    } catch (IllegalStateException e) {
+      return CompletableFuture.failedFuture(e);
     }
+    return asked.get();
+  }
+
+  CompletionStage<Erased> erase(Erasure what) {
     SessionScope scope = SessionScope.of(what, handles);
     return scope == null
         ? CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0))

@@ -19,7 +19,8 @@ import java.util.function.Function;
 
 /**
  * The journals of a host as data: each of them to read, export and record, and all of them to copy
- * and to decide again. No session is affected.
+ * and to decide again. No session is affected. Once the host is closed, the stages fail with an
+ * {@link IllegalStateException}.
  *
  * <pre>{@code
  * host.journals().run("quote", runId).export(out);
@@ -86,16 +87,18 @@ public final class Journals {
 
   /** Like {@link #check(Flow...)}, with the agents of the release. */
   public CompletionStage<Rollout> check(Collection<Agent> agents, Flow<?>... flows) {
-    return CompletableFuture.supplyAsync(
+    return host.whileOpen(
         () ->
-            Rollout.check(
-                host.store,
-                host.encryption,
-                host.settings.limits(),
-                host.config.clock.instant(),
-                agents,
-                flows),
-        host.threads.handlers());
+            CompletableFuture.supplyAsync(
+                () ->
+                    Rollout.check(
+                        host.store,
+                        host.encryption,
+                        host.settings.limits(),
+                        host.config.clock.instant(),
+                        agents,
+                        flows),
+                host.threads.handlers()));
   }
 
   /**
@@ -103,17 +106,17 @@ public final class Journals {
    * while they continue. They are not affected, and one processor is used; the memory is that of a
    * few runs. Keys and limits are those of this host, unless others are given.
    *
-   * @return fails with an {@link IllegalStateException} while another one is under way, and if the
-   *     host is closed
+   * @return fails with an {@link IllegalStateException} while another one is under way
    */
   public CompletionStage<WhatIfResult> whatIf(WhatIf tried) {
-    host.requireOpen();
-    return trying.begin(
-        () -> CompletableFuture.supplyAsync(() -> decided(tried), host.threads.handlers()),
+    return host.whileOpen(
         () ->
-            CompletableFuture.failedFuture(
-                new IllegalStateException(
-                    "Another what-if of this host is under way; ask again when it has ended")));
+            trying.begin(
+                () -> CompletableFuture.supplyAsync(() -> decided(tried), host.threads.handlers()),
+                () ->
+                    CompletableFuture.failedFuture(
+                        new IllegalStateException(
+                            "Another what-if of this host is under way; ask again when it has ended"))));
   }
 
   private WhatIfResult decided(WhatIf tried) {
@@ -138,18 +141,17 @@ public final class Journals {
    *     has an unknown format or flow, or if the store already has the run or thread
    */
   public CompletionStage<Imported> importFrom(InputStream from) {
-    host.requireOpen();
     if (host.cluster != null) {
       return CompletableFuture.failedFuture(
           new ArchiveException(
               "Journals are imported while no cluster has the store open; stop its hosts first"));
     }
-    return host.archives.read(from, host.catalog::has, host.config.clock.millis());
+    return host.whileOpen(
+        () -> host.archives.read(from, host.catalog::has, host.config.clock.millis()));
   }
 
   /** Copies the store into a new file while it is in use; see {@link OpenStore#backup}. */
   public CompletionStage<Void> backup(Path file) {
-    host.requireOpen();
-    return host.store.backup(file).thenAccept(done -> {});
+    return host.whileOpen(() -> host.store.backup(file).thenAccept(done -> {}));
   }
 }

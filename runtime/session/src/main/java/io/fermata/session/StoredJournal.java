@@ -50,9 +50,8 @@ public abstract sealed class StoredJournal<J> permits StoredRun, StoredThread {
   }
 
   private CompletionStage<Long> export(boolean decrypt, OutputStream to) {
-    host.requireOpen();
     try {
-      return host.archives.write(header(), decrypt, to);
+      return host.whileOpen(() -> host.archives.write(header(), decrypt, to));
     } catch (IllegalArgumentException e) {
       return CompletableFuture.failedFuture(e);
     }
@@ -65,9 +64,9 @@ public abstract sealed class StoredJournal<J> permits StoredRun, StoredThread {
    * @return fails with an {@link IllegalArgumentException} if there is no journal
    */
   public CompletionStage<J> readWithSecrets() {
-    host.requireOpen();
     StoredJournals stored = new StoredJournals(host.store, host.encryption, STORE);
-    return CompletableFuture.supplyAsync(() -> read(stored), host.threads.handlers());
+    return host.whileOpen(
+        () -> CompletableFuture.supplyAsync(() -> read(stored), host.threads.handlers()));
   }
 
   /**

@@ -69,10 +69,10 @@ public final class StoredRun extends StoredJournal<RunJournal> {
 
   private CompletionStage<Void> replay(List<AttachedRecorder> attached) {
     host.router.requireFlow(flow);
-    if (host.closed.get()) {
-      return CompletableFuture.failedFuture(
-          new IllegalStateException("The host is closed; start another one to read journals"));
-    }
+    return host.whileOpen(() -> replayed(attached));
+  }
+
+  private CompletionStage<Void> replayed(List<AttachedRecorder> attached) {
     return new JournalReplay(
             host.store,
             host.encryption,

@@ -20,6 +20,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.Change.Kind;
+import io.fermata.flow.replay.ForkOptions;
 import io.fermata.flow.replay.Replay;
 import io.fermata.flow.replay.RunJournal;
 import io.fermata.flow.route.Condition;
@@ -38,6 +39,7 @@ import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolReply;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.runs.RunRow;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
@@ -525,6 +527,25 @@ class WhatIfTest {
       go.countDown();
       assertThat(now(first).otherwise()).isEqualTo(1);
       assertThat(now(host.journals().whatIf(WhatIf.of(order(6)))).same()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void aClosedHostFailsTheStagesOfItsJournals() {
+    Fermata host = host();
+    host.close();
+    Journals journals = host.journals();
+    List<CompletionStage<?>> asked =
+        List.of(
+            journals.check(order(6)),
+            journals.whatIf(WhatIf.of(order(6))),
+            journals.importFrom(InputStream.nullInputStream()),
+            journals.run("order", "none").readWithSecrets(),
+            host.fork("order", "none", 1, ForkOptions.sandbox()));
+    for (CompletionStage<?> stage : asked) {
+      assertThatThrownBy(() -> now(stage))
+          .hasRootCauseInstanceOf(IllegalStateException.class)
+          .hasStackTraceContaining("The host is closed; start another one");
     }
   }
 
