@@ -68,6 +68,8 @@ public interface Runs {
   /**
    * The number of runs of a query, counted up to {@code most}. A search for what is rare examines
    * as many runs as for one page, and counts those that it finds. Fails as {@link #list} does.
+   *
+   * @throws IllegalArgumentException if the query is invalid, or {@code most} is negative
    */
   CompletionStage<Integer> count(RunQuery query, int most);
 

@@ -57,6 +57,10 @@ public record StoreRuns(
 
   @Override
   public CompletionStage<Integer> count(RunQuery query, int most) {
+    if (most < 0) {
+      throw new IllegalArgumentException(
+          "Runs are counted up to %s; give 0 or more".formatted(most));
+    }
     return StoreErrors.translated(store.directory().count(RunRow.query(query), most));
   }
 

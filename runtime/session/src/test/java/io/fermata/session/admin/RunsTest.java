@@ -172,6 +172,18 @@ class RunsTest {
   }
 
   @Test
+  void runsAreNotCountedUpToLessThanNone() {
+    try (TestHost host = new TestHost(Store.memory(), ORDER)) {
+      host.client().start();
+      Runs runs = host.fermata().runs();
+      assertThat(runs.count(RunQuery.ALL, 0).toCompletableFuture().join()).isZero();
+      assertThatThrownBy(() -> runs.count(RunQuery.ALL, -1))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("Runs are counted up to -1; give 0 or more");
+    }
+  }
+
+  @Test
   void aRunThatRetriesIsWorkingSinceItsFirstAttempt() {
     Duration soon = Duration.ofMillis(50);
     try (TestHost host = new TestHost(Store.memory(), failing(new Retry(10_000, soon, soon)))) {
