@@ -5,11 +5,13 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Violation;
 import io.fermata.flow.schema.ArgumentSchema;
 import java.util.List;
+import java.util.Objects;
+import java.util.regex.Pattern;
 
 /**
  * A tool that renders a widget in the client: a page, and the schema of its data.
  *
- * @param name the name that flows use
+ * @param name the name that flows use; 1 to 64 letters, digits, _ - . and /
  * @param description what it shows, for the model
  * @param page the page that renders it, served at {@link #uri}
  * @param data the schema of its data
@@ -17,6 +19,19 @@ import java.util.List;
 public record DisplayTool(
     String name, String title, String description, WidgetPage page, ArgumentSchema data) {
   private static final String SESSION = "sessionId";
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_./-]{1,64}");
+
+  public DisplayTool {
+    Objects.requireNonNull(title, "title");
+    Objects.requireNonNull(description, "description");
+    Objects.requireNonNull(page, "page");
+    Objects.requireNonNull(data, "data");
+    if (!NAME.matcher(Objects.requireNonNull(name, "name")).matches()) {
+      throw new IllegalArgumentException(
+          "The display tool's name \"%s\" is not 1 to 64 of letters, digits, _ - . and /"
+              .formatted(name));
+    }
+  }
 
   /** A display tool that takes any object as its data. */
   public static DisplayTool of(String name, String title, String description, WidgetPage page) {

@@ -80,6 +80,22 @@ class WidgetPageTest {
   }
 
   @Test
+  @SuppressWarnings("NullAway") // null is refused
+  void aDisplayToolThatNoClientCanCallIsRefused() {
+    for (String name : new String[] {"", "two words", "a".repeat(65)}) {
+      assertThatThrownBy(() -> DisplayTool.of(name, "Plans", "Shows plans.", "<p>"))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(
+              "The display tool's name \"%s\" is not 1 to 64 of letters, digits, _ - . and /"
+                  .formatted(name));
+    }
+    assertThatThrownBy(() -> DisplayTool.of("plans", null, "Shows plans.", "<p>"))
+        .hasMessage("title");
+    assertThatThrownBy(() -> DisplayTool.of("plans", "Plans", "Shows plans.", (String) null))
+        .hasMessage("html");
+  }
+
+  @Test
   void aDisplayToolTakesItsDataAndTheSessionToAnswerIn() {
     assertThat(PLANS.inputSchema().path("properties").fieldNames())
         .toIterable()
