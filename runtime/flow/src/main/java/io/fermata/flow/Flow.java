@@ -24,6 +24,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -109,8 +110,16 @@ public final class Flow<S extends Record> {
     this.fingerprint = digest(shape());
   }
 
-  /** The same flow under another name. */
+  /**
+   * The same flow under another name.
+   *
+   * @throws InvalidFlowException if a flow cannot have it
+   */
   public Flow<S> named(String id) {
+    List<String> defects = GraphCheck.misnamed(Objects.requireNonNull(id, "id"));
+    if (!defects.isEmpty()) {
+      throw new InvalidFlowException(id, defects);
+    }
     return with(header.named(id));
   }
 

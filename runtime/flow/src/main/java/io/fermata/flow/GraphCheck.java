@@ -71,12 +71,17 @@ final class GraphCheck<S extends Record> {
     return defects;
   }
 
+  /** Why a flow cannot have this id; nothing if it can. */
+  static List<String> misnamed(String id) {
+    return FLOW_ID.matcher(id).matches()
+        ? List.of()
+        : List.of(
+            "The flow's id \"%s\" is not 1 to 64 of a-z, 0-9, _ and -; it becomes the name of a tool"
+                .formatted(id));
+  }
+
   private void header() {
-    if (!FLOW_ID.matcher(flow.id()).matches()) {
-      defects.add(
-          "The flow's id \"%s\" is not 1 to 64 of a-z, 0-9, _ and -; it becomes the name of a tool"
-              .formatted(flow.id()));
-    }
+    defects.addAll(misnamed(flow.id()));
     if (flow.description().isBlank()) {
       defects.add("The flow has no description; a model needs one to know when to use it");
     }

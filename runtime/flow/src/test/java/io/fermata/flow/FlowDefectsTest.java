@@ -393,6 +393,16 @@ class FlowDefectsTest {
   }
 
   @Test
+  void anotherNameOfAFlowIsCheckedAsItsOwn() {
+    assertThat(sound().compile().named("tour").id()).isEqualTo("tour");
+    for (String name : new String[] {"", "A Tour", "a".repeat(65)}) {
+      assertThatThrownBy(() -> sound().compile().named(name))
+          .isInstanceOf(InvalidFlowException.class)
+          .hasMessageContaining("The flow's id \"" + name + "\" is not 1 to 64");
+    }
+  }
+
+  @Test
   void aSecondValidatorIsRefusedAsItWouldReplaceTheFirst() {
     Validator<String> any = answer -> Verdict.accept();
     assertRefused(
