@@ -118,9 +118,9 @@ public final class Store {
   }
 
   /**
-   * Whether the store was created: its file is there, or its schema and tables are. Nothing is
-   * created or changed. A store in memory or in a key-value store always exists, as an empty one
-   * needs no place.
+   * Whether the store was created: its file is there and not empty, or its schema and tables are
+   * there. Nothing is created or changed. A store in memory or in a key-value store always exists,
+   * as an empty one needs no place.
    *
    * @throws StoreException if the store cannot be reached
    */

@@ -4,7 +4,6 @@ import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.StoreSource;
 import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sql.OpenSqlStore;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -61,7 +60,7 @@ public final class SqliteStore implements StoreSource {
 
   @Override
   public boolean exists() {
-    return Files.exists(file);
+    return file.toFile().length() > 0;
   }
 
   @Override

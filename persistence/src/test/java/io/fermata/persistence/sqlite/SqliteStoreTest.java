@@ -59,6 +59,17 @@ final class SqliteStoreTest extends SqlContract {
     return Store.sqlite(directory.resolve("fermata-" + ++files + ".db"));
   }
 
+  @Test
+  void anEmptyFileIsNoStoreUntilAHostCreatesOneInIt() throws Exception {
+    Path empty = Files.createFile(directory.resolve("empty.db"));
+    Store store = Store.sqlite(empty);
+
+    assertThat(store.exists()).isFalse();
+
+    store.open().close();
+    assertThat(store.exists()).isTrue();
+  }
+
   private Path file() {
     return directory.resolve("fermata-1.db");
   }
