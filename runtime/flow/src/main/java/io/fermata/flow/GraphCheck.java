@@ -190,10 +190,9 @@ final class GraphCheck<S extends Record> {
   }
 
   private void joining(String what, Joining joining, int branches) {
-    if (joining.needed() < 0 || joining.needed() > branches) {
+    if (joining.needed() > branches) {
       defects.add(
-          ("The join of %s waits for %s of %s branches; wait for one of them at least"
-                  + " and for all at most")
+          "The join of %s waits for %s of %s branches; wait for all of them at most"
               .formatted(what, joining.needed(), branches));
     }
     if (joining.into() != null) {

@@ -10,7 +10,6 @@ import io.fermata.flow.Migration;
 import io.fermata.flow.MigrationPath;
 import io.fermata.flow.Node;
 import io.fermata.flow.Step;
-import io.fermata.flow.action.StepException;
 import io.fermata.flow.event.Event;
 import io.fermata.flow.event.Phase;
 import io.fermata.flow.event.Place;
@@ -279,8 +278,8 @@ final class Migrations {
     } catch (Throwable e) {
       Failures.rethrowFatal(e);
       String failed = "the migration from version " + run.version() + " failed";
-      String why = e instanceof StepException ? ": " + e.getMessage() : "";
-      throw new Unfit(failed, failed + why, e);
+      String meant = StepFailures.meant(e);
+      throw new Unfit(failed, meant == null ? failed : failed + ": " + meant, e);
     }
     return migrating.writes();
   }

@@ -18,12 +18,18 @@ final class StepFailures {
    * @param field the field whose answer was checked; null if the step itself failed
    */
   static String message(Place place, @Nullable String field, ErrorCode code, Throwable cause) {
-    String meant = cause instanceof StepException ? cause.getMessage() : null;
-    if (meant != null && !meant.isBlank()) {
+    String meant = meant(cause);
+    if (meant != null) {
       return Texts.shortened(meant, LONGEST_MESSAGE);
     }
     String subject = field == null ? named(place.undone().node()) : field;
     return code.cause() + (subject.isEmpty() ? "." : ": " + subject + ".");
+  }
+
+  /** What an author meant for the client; null if there is nothing. */
+  static @Nullable String meant(Throwable cause) {
+    String message = cause instanceof StepException ? cause.getMessage() : null;
+    return message == null || message.isBlank() ? null : message;
   }
 
   /** The step, or the sub-flow whose end it is; nothing at the end of the run. */
