@@ -139,11 +139,12 @@ final class ThreadAccount {
         : detail;
   }
 
-  private static String quoted(@Nullable String text) {
+  /** Masked as long as it is whole: of a secret that is cut off, the rest is not recognised. */
+  private String quoted(@Nullable String text) {
     if (text == null) {
       return "nothing";
     }
-    return "\"" + Texts.shortened(text, LONGEST) + "\"";
+    return "\"" + Texts.shortened(masked(text), LONGEST) + "\"";
   }
 
   private static String because(@Nullable String detail) {
@@ -184,6 +185,9 @@ final class ThreadAccount {
               : "the sub-prompt %s of %s begins".formatted(e.prompt(), e.frame()))
           + (said.isEmpty() ? "" : ": " + said);
     } else if (event instanceof ThreadEvent.FrameClosed e) {
+      if (e.late()) {
+        return "the call that the conversation did not wait for is over";
+      }
       return e.frame().isEmpty() ? "the step is over" : "the sub-prompt of " + e.frame() + " ended";
     }
     return null;
@@ -224,14 +228,14 @@ final class ThreadAccount {
     } else if (event instanceof ThreadEvent.CallRemoved e) {
       return "a hook removed the call " + e.call();
     } else if (event instanceof ThreadEvent.CallAbandoned e) {
-      return "the call %s is over, and %s is to be withdrawn"
+      return "the call %s is over; %s is to be withdrawn"
           .formatted(
               e.call(),
               e.flow() != null
-                  ? "its run of the flow " + e.flow()
+                  ? "what the flow " + e.flow() + " may do for it"
                   : e.child() != null
                       ? "its work in the thread " + e.child()
-                      : "a thread of the agent " + e.unborn());
+                      : "a thread of the agent " + e.unborn() + " that it may have created");
     } else if (event instanceof ThreadEvent.CallWithdrawn e) {
       return "the work for the call %s is withdrawn".formatted(e.call());
     }

@@ -274,7 +274,12 @@ public sealed interface ThreadEvent {
   }
 
   /** All calls of a step have ended. */
-  record FrameClosed(String frame) implements ThreadEvent {}
+  record FrameClosed(String frame) implements ThreadEvent {
+    /** Whether it was a call that the conversation did not wait for. */
+    public boolean late() {
+      return frame.endsWith(StepFrame.LATE);
+    }
+  }
 
   /** The turn of a side has ended. */
   record SideTurned(Side from, Side to, boolean counts) implements ThreadEvent {}
@@ -374,7 +379,7 @@ public sealed interface ThreadEvent {
   /**
    * A call was ended while a flow or a child works for it, which must be withdrawn.
    *
-   * @param flow the flow; null if a child works for it
+   * @param flow the flow, which may have a run for it; null if a child works for it
    * @param unborn the agent of a child that may have been created for the call but is not known
    *     yet; null if there is none
    */

@@ -286,4 +286,18 @@ class SecretThreadTest {
 
     assertThat(secrets.masked("Annabel has 94321")).isEqualTo("Annabel has [redacted]");
   }
+
+  @Test
+  void ofALongTextThatIsCutOffInsideASecretNothingOfTheSecretIsLeft() {
+    Scripted model =
+        new Scripted()
+            .call("pay", Map.of("order", "B-1", "card", CARD, "cvv", "123"))
+            .say("x".repeat(190) + " " + CARD + ".");
+    Conversation talk = Conversation.with(desk(model, ""));
+    talk.say("Pay B-1");
+
+    assertThat(recorded(talk).narrative(List.of(desk(new Scripted(), ""))))
+        .contains("x".repeat(190))
+        .doesNotContain(CARD.substring(0, 5));
+  }
 }
