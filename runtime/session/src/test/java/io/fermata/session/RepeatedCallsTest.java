@@ -655,7 +655,10 @@ class RepeatedCallsTest {
       TestHost.eventually(() -> code(client.noMeta().status()).equals("still_working"));
       skip(Duration.ofSeconds(60));
       assertThat(code(got(cancelled))).isEqualTo("still_working");
+      CompletableFuture<ToolReply> second = client.callId("leave too").cancelLater();
+      TestHost.eventually(() -> code(client.noMeta().status()).equals("still_working"));
       undone.countDown();
+      assertThat(got(second).structured().path("cancelled").asBoolean()).isTrue();
       TestHost.eventually(() -> code(client.noMeta().status()).equals("run_cancelled"));
       ToolReply again = client.callId("leave").cancel();
       assertThat(again.structured().path("cancelled").asBoolean()).isTrue();

@@ -191,6 +191,11 @@ public final class RunPort
     if (past && state.program().running()) {
       return replies.withOpen(HostError.STALE_CALL.failure(), state.program(), at.seq());
     }
+    if (past
+        && request.action() == CallAction.CANCEL
+        && state.program().status() == RunState.Status.CANCELLED) {
+      return replies.cancelled(state.program(), at.seq());
+    }
     // It may be a call of an earlier run, whose result and end are not known any more.
     return past
         ? replies.of(Outcome.Failure.of(ended(state.program().status())), state.program(), at.seq())
