@@ -186,6 +186,17 @@ public final class Effects<F extends Effect, R> {
     return running.values().stream().allMatch(each -> each.task == null || each.delivered);
   }
 
+  /** Whether no handler is running, and none of the timers passes soon. */
+  boolean noneDueWithin(long now, Duration time) {
+    return running.values().stream()
+        .filter(each -> !each.delivered)
+        .allMatch(each -> each.task == null && isAfter(each.effect.due(), now + time.toMillis()));
+  }
+
+  private static boolean isAfter(@Nullable Long due, long time) {
+    return due != null && due > time;
+  }
+
   /** Cancels effects that the program no longer wants. Returns those that are not running yet. */
   List<F> retain(List<F> wanted) {
     List<F> fresh = new ArrayList<>();

@@ -1,5 +1,6 @@
 package io.fermata.session.actor;
 
+import java.time.Duration;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +33,11 @@ public interface Placement {
         public boolean awaitsOthers(String entityId) {
           return false;
         }
+
+        @Override
+        public Duration handOver() {
+          return Duration.ZERO;
+        }
       };
 
   /** Whether this host runs the session now. */
@@ -53,4 +59,7 @@ public interface Placement {
 
   /** Whether this host has the flow or the agent of a session before other hosts have it. */
   boolean awaitsOthers(String entityId);
+
+  /** How long a session may work on when it moves to another host. */
+  Duration handOver();
 }

@@ -686,13 +686,15 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
     return unconfirmed.none()
         && !resuming
         && (sleepy
-            ? effects.noneRunning() && (calls.none() || onlyWaits())
+            ? (calls.none() ? effects.noneRunning() : waitsForLater())
             : calls.none() && effects.nothingPressing(host.now(), host.longestHeld()));
   }
 
-  /** A call waits for time alone, which passes on the next host as well. */
-  private boolean onlyWaits() {
-    return calls.current() != null && isJournaled();
+  /** A call waits for a time that would not come before the session has to move. */
+  private boolean waitsForLater() {
+    return calls.current() != null
+        && isJournaled()
+        && effects.noneDueWithin(host.now(), host.placement().handOver());
   }
 
   void offerToSleep() {

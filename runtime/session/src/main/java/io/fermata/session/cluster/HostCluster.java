@@ -107,7 +107,7 @@ public final class HostCluster {
   public HostCluster(
       SharedStore store, ClusterSettings settings, Config config, Telemetry telemetry) {
     this.store = store;
-    this.shards = new Shards(store);
+    this.shards = new Shards(store, settings.handOver());
     this.settings = settings;
     this.telemetry = telemetry;
     this.bus =
@@ -235,15 +235,7 @@ public final class HostCluster {
             new EndedHosts(address -> EndedHosts.refuses(address, hostSystem), System::nanoTime));
     ShardHost host =
         new ShardHost(
-            store,
-            membership,
-            shards,
-            gateway,
-            hostSystem,
-            subscriptions,
-            upkeep,
-            settings.handOver(),
-            telemetry);
+            store, membership, shards, gateway, hostSystem, subscriptions, upkeep, telemetry);
     ActorRef<ShardingEnvelope<ToShard>> toShards =
         ClusterSharding.get(hostSystem)
             .init(

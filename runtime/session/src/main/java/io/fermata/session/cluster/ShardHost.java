@@ -45,7 +45,6 @@ final class ShardHost {
   private final ActorRef<SessionRegion.Message> region;
   private final SessionSubscriptions subscriptions;
   private final HostCluster.ShardUpkeep upkeep;
-  private final Duration handOver;
   private final Telemetry telemetry;
   private final RemoteFollowers followers;
 
@@ -93,7 +92,6 @@ final class ShardHost {
       ActorRef<SessionRegion.Message> region,
       SessionSubscriptions subscriptions,
       HostCluster.ShardUpkeep upkeep,
-      Duration handOver,
       Telemetry telemetry) {
     this.store = store;
     this.membership = membership;
@@ -102,13 +100,12 @@ final class ShardHost {
     this.region = region;
     this.subscriptions = subscriptions;
     this.upkeep = upkeep;
-    this.handOver = handOver;
     this.telemetry = telemetry;
     this.followers = new RemoteFollowers(subscriptions, System::nanoTime);
   }
 
   Duration handOver() {
-    return handOver;
+    return shards.handOver();
   }
 
   CompletionStage<Long> acquire(int shard) {

@@ -5,6 +5,7 @@ import io.fermata.persistence.spi.SharedStore;
 import io.fermata.session.actor.Placement;
 import io.fermata.session.actor.SessionCommand;
 import io.fermata.session.key.SessionKey;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
@@ -22,9 +23,16 @@ final class Shards implements Placement {
   private volatile Set<String> awaited = Set.of();
 
   private final SharedStore store;
+  private final Duration handOver;
 
-  Shards(SharedStore store) {
+  Shards(SharedStore store, Duration handOver) {
     this.store = store;
+    this.handOver = handOver;
+  }
+
+  @Override
+  public Duration handOver() {
+    return handOver;
   }
 
   /** Hosts have agreed on what they run. */

@@ -60,7 +60,7 @@ class ForwarderTest {
 
   private final TestProbe<ShardingEnvelope<ToShard>> toShards = TestProbe.create(system);
   private final TestProbe<ToHost> me = TestProbe.create(system);
-  private final Shards shards = new Shards(never());
+  private final Shards shards = new Shards(never(), Duration.ZERO);
   private final Gateway gateway = gateway(shards);
 
   private final SessionSubscriptions subscriptions = new SessionSubscriptions();

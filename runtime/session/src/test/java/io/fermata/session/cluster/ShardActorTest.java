@@ -120,7 +120,7 @@ class ShardActorTest {
     SharedStore database = database();
     Agreement agreement = new Agreement(Offers.UNREADABLE, all -> {});
     agreement.agreed(Offers.UNREADABLE);
-    Shards shards = new Shards(database);
+    Shards shards = new Shards(database, handOver);
     ShardHost host =
         new ShardHost(
             database,
@@ -134,7 +134,6 @@ class ShardActorTest {
             region.ref(),
             new SessionSubscriptions(),
             new NoUpkeep(),
-            handOver,
             Telemetry.NONE);
     host.reachOthersBy(new Announced());
     return host;
