@@ -25,6 +25,16 @@ final class SqliteRefusalTest {
         .hasMessageContainingAll(reasons);
   }
 
+  /** As in a container whose file system is read-only. */
+  @Test
+  void aDirectoryThatTakesNoLibraryOfSqliteIsNamed() {
+    Path file = directory.resolve("fermata.db");
+    String options = "JAVA_TOOL_OPTIONS=-Dorg.sqlite.tmpdir=" + directory.resolve("missing");
+    assertThat(ChildJvm.refusal(file, "env", options))
+        .startsWith(file + " cannot be opened: SQLite's library")
+        .contains("" + directory.resolve("missing"), "name another directory with");
+  }
+
   @Test
   void aDirectoryIsNoStore() {
     refuses(directory, "is a directory; name a file in it", "fermata.db");

@@ -44,8 +44,8 @@ public final class ChildJvm implements AutoCloseable {
   }
 
   /** What a process says that tries to open the file. */
-  public static String refusal(Path file) {
-    try (ChildJvm child = start(file, 0)) {
+  public static String refusal(Path file, String... launcher) {
+    try (ChildJvm child = start(file, 0, launcher)) {
       String line = child.line();
       if (line == null || !line.startsWith(JournalProcess.REFUSED)) {
         throw new AssertionError("The second process was not refused but said: " + line);

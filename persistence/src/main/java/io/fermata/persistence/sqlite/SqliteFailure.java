@@ -2,6 +2,7 @@ package io.fermata.persistence.sqlite;
 
 import io.fermata.persistence.spi.StoreException;
 import java.sql.SQLException;
+import org.sqlite.NativeLibraryNotFoundException;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
 
@@ -20,6 +21,11 @@ final class SqliteFailure {
   }
 
   private static String diagnosis(SQLException failed) {
+    if (failed.getCause() instanceof NativeLibraryNotFoundException) {
+      return "cannot be opened: SQLite's library is no file that can be created and run in "
+          + System.getProperty("org.sqlite.tmpdir", System.getProperty("java.io.tmpdir"))
+          + "; name another directory with -Dorg.sqlite.tmpdir";
+    }
     if (is(failed, SQLiteErrorCode.SQLITE_NOTADB)) {
       return "is not a SQLite database; choose another file";
     }
