@@ -94,6 +94,21 @@ public final class StoreHealthTest {
 
   @Test
   @Tag("tools")
+  void aBackupWhoseDiskFillsLeavesNothingBehind() throws IOException {
+    Store store = Store.sqlite(file());
+    try (Host host = Host.on(store);
+        SmallDisk disk = SmallDisk.mount(directory)) {
+      host.open("a").writeTogether(Collections.nCopies(3_000, new Line("x".repeat(10_000))));
+      Path files = disk.files();
+      assertThatThrownBy(() -> store.backup(files.resolve("copy.db")))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining("full; choose a file on another disk");
+      assertThat(files).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  @Tag("tools")
   void aFileThatCannotBeRewrittenOnAFullDiskSaysWhatIsLeftAndHowMuchSpaceItNeeds()
       throws IOException {
     try (SmallDisk disk = SmallDisk.mount(directory);

@@ -86,7 +86,7 @@ final class SqliteBackup {
     Path part = to.resolveSibling(to.getFileName() + ".part");
     try {
       // What a backup that was killed has left.
-      Files.deleteIfExists(part);
+      delete(part);
       // The copy contains the same data, so only its owner may read it from the start.
       Files.createFile(part, SqliteFile.ownerOnly(part));
       copy(file, part);
@@ -95,8 +95,14 @@ final class SqliteBackup {
       }
       Files.move(part, to, StandardCopyOption.ATOMIC_MOVE);
     } finally {
-      Files.deleteIfExists(part);
+      delete(part);
     }
+  }
+
+  /** SQLite leaves the journal of a copy that failed. */
+  private static void delete(Path part) throws IOException {
+    Files.deleteIfExists(part);
+    Files.deleteIfExists(part.resolveSibling(part.getFileName() + "-journal"));
   }
 
   private static void copy(SqliteFile file, Path to) throws SQLException {
