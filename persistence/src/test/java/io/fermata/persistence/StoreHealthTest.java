@@ -18,6 +18,7 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -61,6 +62,9 @@ public final class StoreHealthTest {
         host.open("a").write(new Line("before"));
         disk.fill();
         assertThat(problem(host.store())).contains(StoreProblem.FULL);
+        assertThatThrownBy(() -> Host.await(host.store().delete(List.of("a"))))
+            .hasStackTraceContaining(
+                "The disk of %s is full; free space on it", disk.files().resolve("fermata.db"));
         disk.free();
         assertThat(problem(host.store())).isEmpty();
         host.open("b").write(new Line("after"));

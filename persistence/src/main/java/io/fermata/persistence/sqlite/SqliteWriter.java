@@ -41,7 +41,22 @@ final class SqliteWriter implements Transactions {
 
   @Override
   public <T> CompletableFuture<T> transact(Work<T> work) {
-    return connection.transact(checked(work));
+    return connection.query(
+        on -> {
+          try {
+            return Transactions.transact(on, checked(work));
+          } catch (StoreException failed) {
+            throw failed.problem() == StoreProblem.FULL ? full(failed) : failed;
+          }
+        });
+  }
+
+  /** SQLite may notice it only at the end of a transaction. */
+  private StoreException full(StoreException failed) {
+    return new StoreException(
+        StoreProblem.FULL,
+        "The disk of " + file.name() + " is full; free space on it. " + failed.getMessage(),
+        failed);
   }
 
   @Override
