@@ -71,6 +71,7 @@ final class JournalPlugin extends AsyncWriteJournal {
         .handle(
             (done, failure) -> {
               if (failure == null) {
+                store.unwritten().written(LOG);
                 return Optional.empty();
               }
               tips.forget(persistenceId);
@@ -78,11 +79,7 @@ final class JournalPlugin extends AsyncWriteJournal {
               if (cause instanceof RejectedException rejected) {
                 return Optional.of(rejected);
               }
-              LOG.warn(
-                  "Entry {} of {} could not be written: {}",
-                  first,
-                  persistenceId,
-                  cause.toString());
+              store.unwritten().log(LOG, persistenceId, cause);
               throw new CompletionException(cause);
             });
   }

@@ -9,6 +9,8 @@ public final class StoreSetup extends Setup {
 
   private final StoreJournals journals;
   private final ChainTips tips;
+  private final SessionTroubles unwritten =
+      new SessionTroubles(System::nanoTime, "could not be written");
 
   public StoreSetup(StoreJournals journals) {
     this.journals = journals;
@@ -21,6 +23,10 @@ public final class StoreSetup extends Setup {
 
   ChainTips tips() {
     return tips;
+  }
+
+  SessionTroubles unwritten() {
+    return unwritten;
   }
 
   /** What an actor system got from {@link OpenStore#setup()}. */

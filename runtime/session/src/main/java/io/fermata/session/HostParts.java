@@ -8,6 +8,7 @@ import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.flow.event.RunState;
+import io.fermata.persistence.pekko.SessionTroubles;
 import io.fermata.persistence.pekko.SnapshotUse;
 import io.fermata.persistence.spi.Deleted;
 import io.fermata.persistence.spi.OpenStore;
@@ -58,7 +59,6 @@ import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.SlowDecisions;
 import io.fermata.session.observe.Telemetries;
 import io.fermata.session.observe.Telemetry;
-import io.fermata.session.observe.UnreadSessions;
 import io.fermata.session.run.RunPort;
 import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
@@ -412,7 +412,7 @@ final class HostParts {
             telemetry,
             gauges,
             new SlowDecisions(config.nanos),
-            new UnreadSessions(config.nanos)),
+            new SessionTroubles(config.nanos, "could not be read and is retried")),
         new SessionHost.Listing(directory, unfinished, conversations, store.directory()),
         encryption,
         new SessionHost.Continuity(lostSessions, placement()));

@@ -1,8 +1,8 @@
 package io.fermata.session.actor;
 
+import io.fermata.persistence.pekko.StoreTroubles;
 import io.fermata.persistence.spi.Due;
 import io.fermata.session.key.SessionKey;
-import io.fermata.session.key.StoreTroubles;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;

@@ -5,6 +5,7 @@ import io.fermata.agent.engine.Outside;
 import io.fermata.agent.engine.ThreadProgram;
 import io.fermata.agent.state.ThreadState;
 import io.fermata.persistence.directory.Directory;
+import io.fermata.persistence.pekko.SessionTroubles;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.call.FlowCatalog;
 import io.fermata.session.journal.Encryption;
@@ -13,7 +14,6 @@ import io.fermata.session.observe.HostGauges;
 import io.fermata.session.observe.SlowDecisions;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
-import io.fermata.session.observe.UnreadSessions;
 import io.fermata.session.runs.QuotaCounts;
 import io.fermata.session.runs.Retentions;
 import io.fermata.session.runs.SessionDirectory;
@@ -81,7 +81,7 @@ public record SessionHost(
       Telemetry telemetry,
       HostGauges gauges,
       SlowDecisions decisions,
-      UnreadSessions unread) {}
+      SessionTroubles unread) {}
 
   /**
    * The lists of sessions that a host keeps.

@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.persistence.pekko.StoreTroubles;
 import io.fermata.persistence.spi.StoreProblem;
 import java.time.Duration;
 import java.util.Optional;
@@ -63,11 +64,15 @@ final class Pings {
     return answer.copy();
   }
 
-  /** A failure is logged once, as its text may not be shown to everybody. */
+  /** A failure and its end are logged once; its text may not be shown to everybody. */
   private Optional<StoreProblem> problem(@Nullable Throwable thrown) {
     Optional<StoreProblem> found = Optional.ofNullable(thrown).map(StoreProblem::of);
-    if (!found.equals(logged) && thrown != null) {
-      LOG.warn("The store cannot be written, so this host is not ready", thrown);
+    if (!found.equals(logged)) {
+      if (thrown == null) {
+        LOG.warn("The store can be written again");
+      } else {
+        StoreTroubles.warn(LOG, "The store cannot be written, so this host is not ready", thrown);
+      }
     }
     logged = found;
     return found;

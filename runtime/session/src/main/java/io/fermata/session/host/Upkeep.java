@@ -1,5 +1,6 @@
 package io.fermata.session.host;
 
+import io.fermata.persistence.pekko.StoreTroubles;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.SharedStore;
 import io.fermata.persistence.spi.StoreProblem;
@@ -231,7 +232,7 @@ public final class Upkeep {
     Throwable failure =
         thrown != null && StoreProblem.of(thrown) == StoreProblem.MOVED ? null : thrown;
     if (failure != null && problem == null) {
-      LOG.warn("The store is unavailable; retrying", failure);
+      StoreTroubles.warn(LOG, "The store is unavailable; retrying", failure);
     } else if (failure == null && problem != null) {
       LOG.info("The store is available again");
     }

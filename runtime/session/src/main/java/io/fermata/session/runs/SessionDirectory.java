@@ -2,6 +2,7 @@ package io.fermata.session.runs;
 
 import io.fermata.persistence.directory.Directory;
 import io.fermata.persistence.directory.DirectoryEntry;
+import io.fermata.persistence.pekko.StoreTroubles;
 import io.fermata.persistence.spi.OpenStore;
 import io.fermata.persistence.spi.Shard;
 import io.fermata.persistence.spi.SharedStore;
@@ -12,7 +13,6 @@ import io.fermata.session.journal.Encryption;
 import io.fermata.session.key.HandlerThreads;
 import io.fermata.session.key.SessionKey;
 import io.fermata.session.key.Stages;
-import io.fermata.session.key.StoreTroubles;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -2,6 +2,10 @@ package io.fermata.session.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.fermata.persistence.spi.StoreException;
 import io.fermata.persistence.spi.StoreProblem;
 import java.time.Duration;
@@ -14,6 +18,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 
 /** How a store is asked whether it can be written. */
 @Timeout(30)
@@ -93,6 +98,34 @@ class PingsTest {
       pass(VALID);
       Thread.sleep(5);
     }
+  }
+
+  @Test
+  void theLogHasOneLineForAStoreThatIsFullAndOneForItsEnd() {
+    Logger logger = (Logger) LoggerFactory.getLogger(Pings.class);
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    logger.setLevel(Level.WARN);
+    logger.addAppender(lines);
+    try {
+      Pings pings = pings(Duration.ofMinutes(1));
+      for (int i = 0; i < 3; i++) {
+        pings.problem();
+        asked.get(i).completeExceptionally(new StoreException(StoreProblem.FULL, "no room", null));
+        pass(VALID);
+      }
+      pings.problem();
+      asked.get(3).complete("here");
+    } finally {
+      logger.detachAppender(lines);
+      logger.setLevel(null);
+    }
+    assertThat(lines.list).allMatch(line -> line.getThrowableProxy() == null);
+    assertThat(lines.list.stream().map(ILoggingEvent::getFormattedMessage))
+        .containsExactly(
+            "The store cannot be written, so this host is not ready: the disk of the store is"
+                + " full; free space on it (no room)",
+            "The store can be written again");
   }
 
   @Test

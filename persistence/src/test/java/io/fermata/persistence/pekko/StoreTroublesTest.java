@@ -1,4 +1,4 @@
-package io.fermata.session.key;
+package io.fermata.persistence.pekko;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -37,6 +37,14 @@ class StoreTroublesTest {
             "Nothing was read; retrying: the store does not answer; check that it runs and can be"
                 + " reached (The server was stopped")
         .hasLineCount(1);
+    assertThat(event.getThrowableProxy()).isNull();
+  }
+
+  @Test
+  void whatTheStoreSaysItselfIsLoggedWithoutWhereItWasThrown() {
+    ILoggingEvent event = logged(new StoreException("The journal was swept; retry"));
+    assertThat(event.getFormattedMessage())
+        .isEqualTo("Nothing was read; retrying: The journal was swept; retry");
     assertThat(event.getThrowableProxy()).isNull();
   }
 

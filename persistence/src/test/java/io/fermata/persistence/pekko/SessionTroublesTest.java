@@ -1,4 +1,4 @@
-package io.fermata.session.observe;
+package io.fermata.persistence.pekko;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -15,13 +15,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 
-class UnreadSessionsTest {
+class SessionTroublesTest {
   private final AtomicLong nanos = new AtomicLong(Long.MAX_VALUE - 1);
-  private final UnreadSessions unread = new UnreadSessions(nanos::get);
+  private final SessionTroubles unread =
+      new SessionTroubles(nanos::get, "could not be read and is retried");
   private final Logger logger = (Logger) LoggerFactory.getLogger("unread");
   private final ListAppender<ILoggingEvent> appender = new ListAppender<>();
 
-  UnreadSessionsTest() {
+  SessionTroublesTest() {
     logger.setLevel(Level.WARN);
     logger.setAdditive(false);
     logger.addAppender(appender);
@@ -57,6 +58,34 @@ class UnreadSessionsTest {
         .last()
         .asString()
         .startsWith("Session quote|ann|7 and 999 more since the last such line could not be read");
+  }
+
+  @Test
+  void theEndOfAnOutageIsLoggedOnceNothingHasFailedForAWhile() {
+    unread.written(logger);
+    unread.log(logger, "quote|ann|1", away());
+    unread.log(logger, "quote|ann|2", away());
+    unread.written(logger);
+    assertThat(lines()).hasSize(1);
+
+    nanos.addAndGet(Duration.ofSeconds(10).toNanos());
+    unread.written(logger);
+    unread.written(logger);
+    assertThat(lines())
+        .hasSize(2)
+        .last()
+        .isEqualTo("The store accepts writes again (1 more such failures since the last line)");
+
+    unread.log(logger, "quote|ann|3", away());
+    assertThat(lines()).last().asString().startsWith("Session quote|ann|3 could not be read");
+  }
+
+  @Test
+  void aShardThatHasMovedIsNoOutage() {
+    unread.log(logger, "quote|ann|1", new StoreException(StoreProblem.MOVED, "moved", null));
+    nanos.addAndGet(Duration.ofSeconds(10).toNanos());
+    unread.written(logger);
+    assertThat(lines()).hasSize(1);
   }
 
   @Test
