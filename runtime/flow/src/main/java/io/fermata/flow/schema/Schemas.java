@@ -30,8 +30,17 @@ import com.networknt.schema.regex.RegularExpression;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
+import jakarta.validation.constraints.Digits;
+import jakarta.validation.constraints.Future;
+import jakarta.validation.constraints.FutureOrPresent;
+import jakarta.validation.constraints.NotBlank;
+import jakarta.validation.constraints.Null;
+import jakarta.validation.constraints.Past;
+import jakarta.validation.constraints.PastOrPresent;
 import jakarta.validation.constraints.Pattern;
 import java.lang.annotation.Annotation;
+import java.lang.reflect.AnnotatedParameterizedType;
+import java.lang.reflect.AnnotatedType;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
@@ -45,6 +54,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.regex.PatternSyntaxException;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -55,6 +65,18 @@ final class Schemas {
 
   private static final Set<Class<?>> OPTIONALS =
       Set.of(Optional.class, OptionalInt.class, OptionalLong.class, OptionalDouble.class);
+
+  /** Constraints that JSON Schema has no words for. */
+  private static final Set<Class<?>> UNSAID =
+      Set.of(
+          Digits.class,
+          Future.class,
+          FutureOrPresent.class,
+          Null.class,
+          Past.class,
+          PastOrPresent.class);
+
+  private static final String NOT_BLANK = "\\S";
 
   private static final SchemaGenerator WRITTEN =
       generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
@@ -252,7 +274,11 @@ final class Schemas {
   }
 
   private static @Nullable String form(JsonNode owner) {
-    String time = JacksonTypes.words(owner.path("pattern").asText());
+    String pattern = owner.path("pattern").asText();
+    if (pattern.equals(NOT_BLANK)) {
+      return "must not be blank";
+    }
+    String time = JacksonTypes.words(pattern);
     String example = owner.path("examples").path(0).asText();
     String description = owner.path("description").asText();
     if (time != null) {
@@ -275,6 +301,7 @@ final class Schemas {
         .withIgnoreCheck(ignored)
         .withWriteOnlyCheck(field -> annotation(field, Secret.class) != null)
         .withStringPatternResolver(Schemas::pattern)
+        .withInstanceAttributeOverride((unusedSchema, field, unusedContext) -> requireSaid(field))
         .withDescriptionResolver(
             field -> {
               Describe describe = annotation(field, Describe.class);
@@ -329,10 +356,54 @@ final class Schemas {
     }
   }
 
+  /** Refuses a constraint that the schema would leave out, and so nobody would check. */
+  private static void requireSaid(FieldScope field) {
+    Field declared = field.getRawMember();
+    Stream.concat(Stream.of(declared.getAnnotations()), ofElements(declared.getAnnotatedType()))
+        .map(Annotation::annotationType)
+        .forEach(
+            type -> {
+              Class<?> repeated = type.getDeclaringClass();
+              if (UNSAID.contains(type)) {
+                throw unsaid(field, type, "which JSON Schema cannot express");
+              } else if (repeated != null
+                  && repeated.getPackage().equals(Pattern.class.getPackage())) {
+                throw unsaid(field, repeated, "more than once");
+              }
+            });
+  }
+
+  private static Stream<Annotation> ofElements(AnnotatedType type) {
+    return type instanceof AnnotatedParameterizedType container
+        ? Stream.of(container.getAnnotatedActualTypeArguments())
+            .flatMap(each -> Stream.concat(Stream.of(each.getAnnotations()), ofElements(each)))
+        : Stream.of();
+  }
+
+  private static IllegalArgumentException unsaid(FieldScope field, Class<?> type, String why) {
+    return new IllegalArgumentException(
+        "%s has @%s, %s; remove it, and check the value in your code, such as with validate(…)"
+            .formatted(field.getDeclaredName(), type.getSimpleName(), why));
+  }
+
   /** Bean Validation matches the whole text, JSON Schema any part of it. */
   private static @Nullable String pattern(FieldScope field) {
     Pattern pattern = annotation(field, Pattern.class);
-    return pattern == null ? null : "^(?:" + pattern.regexp() + ")$";
+    boolean notBlank = annotation(field, NotBlank.class) != null;
+    if (pattern == null) {
+      return notBlank ? NOT_BLANK : null;
+    } else if (pattern.flags().length > 0) {
+      throw unsaid(field, Pattern.class, "with flags, which JSON Schema cannot express");
+    }
+    try {
+      java.util.regex.Pattern.compile(pattern.regexp());
+    } catch (PatternSyntaxException e) {
+      throw new IllegalArgumentException(
+          "the @Pattern of %s is no regular expression: %s"
+              .formatted(field.getDeclaredName(), e.getDescription()),
+          e);
+    }
+    return (notBlank ? "^(?=[\\s\\S]*\\S)(?:" : "^(?:") + pattern.regexp() + ")$";
   }
 
   private static <A extends Annotation> @Nullable A annotation(FieldScope field, Class<A> type) {

@@ -15,10 +15,13 @@ import io.fermata.flow.Driver;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Limits;
 import io.fermata.flow.json.Violation;
+import jakarta.validation.constraints.Digits;
 import jakarta.validation.constraints.Email;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
+import jakarta.validation.constraints.NotBlank;
 import jakarta.validation.constraints.NotNull;
+import jakarta.validation.constraints.Past;
 import jakarta.validation.constraints.Pattern;
 import jakarta.validation.constraints.Size;
 import java.lang.management.ManagementFactory;
@@ -93,6 +96,38 @@ class StateSchemaTest {
     assertThat(call.check(Driver.object("number", "x"), Limits.DEFAULT).violations())
         .containsExactly(
             new Violation("number", "does not have the form that is wanted: Digits only"));
+  }
+
+  @Test
+  void aConstraintThatNobodyWouldCheckIsADefectOfItsState() {
+    record Money(@Digits(integer = 3, fraction = 2) BigDecimal amount) {}
+    record Stay(List<@Past LocalDate> nights) {}
+    record Twice(@Pattern(regexp = "a.*") @Pattern(regexp = ".*b") String word) {}
+    record Flagged(@Pattern(regexp = "a", flags = Pattern.Flag.CASE_INSENSITIVE) String word) {}
+    record Broken(@Pattern(regexp = "[") String word) {}
+    Map.of(
+            Money.class, "amount has @Digits, which JSON Schema cannot express",
+            Stay.class, "nights has @Past, which JSON Schema cannot express",
+            Twice.class, "word has @Pattern, more than once",
+            Flagged.class, "word has @Pattern, with flags",
+            Broken.class, "the @Pattern of word is no regular expression: Unclosed character class")
+        .forEach(
+            (state, defect) ->
+                assertThat(new StateSchema<>(state).defects())
+                    .singleElement(STRING)
+                    .contains(defect));
+  }
+
+  @Test
+  void aTextThatMustNotBeBlankHasMoreThanSpaces() {
+    record Named(@NotBlank String name, @NotBlank @Pattern(regexp = "[a-z ]+") String word) {}
+    StateSchema<Named> named = new StateSchema<>(Named.class);
+    ObjectNode usual = Driver.object("name", " Ann ", "word", " a ");
+    assertThat(named.check(usual, Limits.DEFAULT).violations()).isEmpty();
+    ObjectNode blank = Driver.object("name", " ", "word", " ");
+    assertThat(named.check(blank, Limits.DEFAULT).violations())
+        .hasSize(2)
+        .contains(new Violation("name", "must not be blank"));
   }
 
   @Test
