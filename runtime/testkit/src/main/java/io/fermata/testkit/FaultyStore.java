@@ -17,6 +17,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.NavigableSet;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.Random;
@@ -101,7 +102,10 @@ public final class FaultyStore implements StoreSource {
 
   /** From now on a share of the writes fails, in all ways. */
   public synchronized void failAtRandom(Random source, double shareOfWrites) {
-    random = source;
+    if (!(shareOfWrites >= 0 && shareOfWrites <= 1)) {
+      throw new IllegalArgumentException("A share is from 0 to 1, not " + shareOfWrites);
+    }
+    random = Objects.requireNonNull(source, "source");
     share = shareOfWrites;
   }
 

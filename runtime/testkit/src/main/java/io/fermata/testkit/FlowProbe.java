@@ -150,6 +150,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
    * by default.
    */
   public FlowProbe<S> timeout(Duration limit) {
+    ProbeClock.requireTime("The timeout", limit);
     timeout = limit;
     return this;
   }
@@ -248,6 +249,7 @@ public final class FlowProbe<S extends Record> extends Probe<FlowProbe<S>> {
    * carried over is left as it was, unless it can be by now.
    */
   public FlowProbe<S> passTime(Duration time) {
+    ProbeClock.requireTime("The time that passes", time);
     history.add("» " + time + " pass");
     by = BY_TIMER;
     Instant end = now.plus(time);

@@ -1,7 +1,9 @@
 package io.fermata.testkit;
 
+import io.fermata.flow.json.Limits;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Objects;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.Adapter;
 import org.apache.pekko.testkit.ExplicitlyTriggeredScheduler;
@@ -72,6 +74,14 @@ final class ProbeClock {
     if (now.host != null) {
       elapsed = new Elapsed(now.sum(), null);
       now.host.timePasses(DurationConverters.toScala(LAST_TIMERS));
+    }
+  }
+
+  /** Refuses a time that is negative, or longer than anything that waits. */
+  static void requireTime(String what, Duration time) {
+    Objects.requireNonNull(time, what);
+    for (String wrong : Limits.bounded(what + " is", time)) {
+      throw new IllegalArgumentException(wrong);
     }
   }
 

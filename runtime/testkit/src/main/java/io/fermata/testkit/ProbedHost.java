@@ -227,6 +227,7 @@ final class ProbedHost implements AutoCloseable {
    * when another ends can end within the same time. So do the occurrences of schedules.
    */
   void advance(Duration time) {
+    ProbeClock.requireTime("The time that passes", time);
     if (clock.manual()) {
       host();
       Instant end = clock.now().plus(time);

@@ -64,7 +64,13 @@ final class Steps {
     if (!flow.compensationIds().contains(node)) {
       require(node);
     }
+    if (attempts.length == 0) {
+      throw new IllegalArgumentException("Name the attempts of " + node + ", such as 1");
+    }
     for (int attempt : attempts) {
+      if (attempt < 1) {
+        throw new IllegalArgumentException("Attempts count from 1, and this is " + attempt);
+      }
       plans.put(node + "/" + attempt, fate);
     }
   }

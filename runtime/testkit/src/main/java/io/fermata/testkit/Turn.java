@@ -140,6 +140,7 @@ public final class Turn {
 
   /** Waits this long before the first piece. */
   public Turn after(Duration delay) {
+    ProbeClock.requireTime("The delay", delay);
     return with(terms -> terms.delay = delay);
   }
 
@@ -154,6 +155,7 @@ public final class Turn {
 
   /** Streams a piece at this interval; all at once by default. */
   public Turn every(Duration pace) {
+    ProbeClock.requireTime("The pace", pace);
     return with(terms -> terms.pace = pace);
   }
 

@@ -631,6 +631,15 @@ final class FaultyStoreTest {
   }
 
   @Test
+  void aShareOfWritesIsFromNoneToAllOfThem() {
+    FaultyStore faulty = FaultyStore.of(Store.memory());
+    for (double share : new double[] {-0.1, 1.1, Double.NaN}) {
+      assertThatThrownBy(() -> faulty.failAtRandom(new Random(1), share))
+          .hasMessage("A share is from 0 to 1, not " + share);
+    }
+  }
+
+  @Test
   void aRecordedRunIsContinuedOnTheRealActor() {
     RunJournal recorded = FlowProbe.of(trip()).start("wants to travel").recorded();
     try (SessionProbe probe = SessionProbe.from(trip(), recorded)) {

@@ -86,6 +86,24 @@ class FlowProbeTest {
   }
 
   @Test
+  void aTimeThatCannotPassAndAnAttemptThatCannotBeAreRefused() {
+    FlowProbe<Order> probe = FlowProbe.of(order).start("is hungry");
+    Duration back = Duration.ofSeconds(-1);
+    for (Runnable wrong :
+        List.<Runnable>of(
+            () -> probe.passTime(back),
+            () -> probe.timeout(back),
+            () -> Turn.silence().after(back),
+            () -> Turn.silence().every(back))) {
+      assertThatThrownBy(wrong::run).hasMessageContaining("PT-1S; give it a time that can pass");
+    }
+    assertThatThrownBy(() -> probe.failAt("cook"))
+        .hasMessage("Name the attempts of cook, such as 1");
+    assertThatThrownBy(() -> probe.failAt("cook", 0))
+        .hasMessage("Attempts count from 1, and this is 0");
+  }
+
+  @Test
   void anUnknownFieldOrNodeIsRefusedWithTheNearest() {
     FlowProbe<Order> probe = FlowProbe.of(order).start("is hungry");
     for (Runnable wrong :

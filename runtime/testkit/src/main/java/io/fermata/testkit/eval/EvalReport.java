@@ -62,6 +62,9 @@ public record EvalReport(List<EvalTrial> trials) {
    * @throws AssertionError with the table, if a variant passed less often
    */
   public EvalReport requirePassRate(double least) {
+    if (!(least >= 0 && least <= 1)) {
+      throw new IllegalArgumentException("A pass rate is from 0 to 1, not " + least);
+    }
     for (String variant : byVariant().keySet()) {
       if (passRate(variant) < least) {
         throw new AssertionError(

@@ -7,6 +7,7 @@ import io.fermata.agent.model.Model;
 import io.fermata.agent.model.ModelException;
 import io.fermata.agent.model.Usage;
 import io.fermata.flow.Flow;
+import io.fermata.flow.json.Limits;
 import io.fermata.persistence.Store;
 import io.fermata.session.Fermata;
 import io.fermata.session.HostBuilder;
@@ -137,6 +138,11 @@ public final class Evaluation {
 
   /** Adds a variant. */
   public Evaluation variant(EvalVariant variant) {
+    if (variants.stream().anyMatch(known -> known.name().equals(variant.name()))) {
+      throw new IllegalArgumentException(
+          "There are two variants named %s, and the report counts by name: rename one"
+              .formatted(variant.name()));
+    }
     variants.add(variant);
     return this;
   }
@@ -199,6 +205,9 @@ public final class Evaluation {
 
   /** How long the agent may take for one message; 10 minutes by default. */
   public Evaluation timeout(Duration ofMessage) {
+    for (String wrong : Limits.passing("timeout is", ofMessage)) {
+      throw new IllegalArgumentException(wrong);
+    }
     timeout = ofMessage;
     return this;
   }

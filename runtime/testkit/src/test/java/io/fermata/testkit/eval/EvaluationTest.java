@@ -968,6 +968,18 @@ class EvaluationTest {
     assertThatThrownBy(() -> evaluation().run()).hasMessageContaining("has no case");
   }
 
+  @Test
+  void whatTheReportCouldNotTellApartOrNeverFailIsRefused() {
+    assertThatThrownBy(() -> evaluation().variant("today").variant("today"))
+        .hasMessageContaining("two variants named today");
+    assertThatThrownBy(() -> evaluation().timeout(Duration.ZERO))
+        .hasMessageContaining("timeout is PT0S");
+    for (double rate : new double[] {-1, 90, Double.NaN}) {
+      assertThatThrownBy(() -> new EvalReport(List.of()).requirePassRate(rate))
+          .hasMessage("A pass rate is from 0 to 1, not " + rate);
+    }
+  }
+
   // --- judge models ----------------------------------------------------------------------------
 
   private EvalTrial judged(String reply) {
