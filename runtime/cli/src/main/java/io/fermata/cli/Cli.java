@@ -11,6 +11,8 @@ import io.fermata.session.key.RootCauses;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -211,9 +213,19 @@ public final class Cli {
                 command.addMixin(
                     "application", CommandSpec.forAnnotatedObjectLenient(application)));
     return line.setCaseInsensitiveEnumValuesAllowed(true)
+        .registerConverter(Duration.class, Cli::duration)
         .setExecutionStrategy(Cli::executed)
         .setParameterExceptionHandler((wrong, arguments) -> refuse(wrong))
         .setExecutionExceptionHandler((thrown, command, parsed) -> explain(thrown, command));
+  }
+
+  private static Duration duration(String text) {
+    try {
+      return Duration.parse(text);
+    } catch (DateTimeParseException e) {
+      throw new CommandLine.TypeConversionException(
+          "'%s' is not a duration such as PT5M or P1D".formatted(text));
+    }
   }
 
   /** Help and the version are printed without a log, which takes its time to be configured. */

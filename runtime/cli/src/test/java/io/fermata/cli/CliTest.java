@@ -656,6 +656,17 @@ class CliTest {
   }
 
   @Test
+  void aDurationThatIsNoneIsRefusedWithAnExampleOfOne() {
+    Cli cli = Cli.of("orders", host -> host.flow(order()));
+    assertThat(run(cli, "runs", "--longer-than", "5m", "--store", store()))
+        .isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(err)
+        .asString()
+        .contains("'--longer-than': '5m' is not a duration such as PT5M or P1D")
+        .doesNotContain("java.");
+  }
+
+  @Test
   void whatIsExplainedInOneLineIsLoggedWithItsTraceForWhoeverDebugs() {
     StandardLog.configure();
     Logger logger = (Logger) LoggerFactory.getLogger(Cli.class);
