@@ -10,6 +10,7 @@ import io.fermata.session.key.Closing;
 import io.vertx.core.Vertx;
 import java.net.URI;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -62,7 +63,7 @@ public final class McpServer implements AutoCloseable {
 
   /** A builder of a server for a host's tools. */
   public static McpServerBuilder serving(ToolHost host) {
-    return new McpServerBuilder(host);
+    return new McpServerBuilder(Objects.requireNonNull(host, "host"));
   }
 
   /** A builder of a server without flows, which offers only what is registered with it. */

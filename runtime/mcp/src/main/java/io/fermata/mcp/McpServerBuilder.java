@@ -122,7 +122,7 @@ public final class McpServerBuilder {
    * {@linkplain #check checked} before there is a host, which begins to work when it starts.
    */
   public McpServerBuilder host(ToolHost served) {
-    this.host = served;
+    this.host = Objects.requireNonNull(served, "host");
     return this;
   }
 
@@ -134,13 +134,13 @@ public final class McpServerBuilder {
 
   /** The name of the server; {@code fermata} by default. */
   public McpServerBuilder name(String serverName) {
-    this.name = serverName;
+    this.name = Objects.requireNonNull(serverName, "name");
     return this;
   }
 
   /** The version of the server; that of Fermata by default. */
   public McpServerBuilder version(String serverVersion) {
-    this.version = serverVersion;
+    this.version = Objects.requireNonNull(serverVersion, "version");
     return this;
   }
 
@@ -149,7 +149,7 @@ public final class McpServerBuilder {
    * How tools of flows and of agents are used follows them.
    */
   public McpServerBuilder instructions(String text) {
-    this.instructions = text;
+    this.instructions = Objects.requireNonNull(text, "instructions");
     return this;
   }
 
@@ -158,7 +158,7 @@ public final class McpServerBuilder {
    * reach needs an {@linkplain #apiKey API key} or an {@linkplain #oauth issuer} of tokens.
    */
   public McpServerBuilder address(String listenAddress) {
-    this.address = listenAddress;
+    this.address = Objects.requireNonNull(listenAddress, "address");
     return this;
   }
 
@@ -179,7 +179,9 @@ public final class McpServerBuilder {
    * @throws IllegalArgumentException if one is no origin, such as a name without its scheme
    */
   public McpServerBuilder allowedOrigins(String... moreOrigins) {
-    Stream.of(moreOrigins).map(AllowedAddresses::origin).forEach(origins::add);
+    Stream.of(moreOrigins)
+        .map(origin -> AllowedAddresses.origin(Objects.requireNonNull(origin, "origin")))
+        .forEach(origins::add);
     return this;
   }
 
@@ -190,7 +192,9 @@ public final class McpServerBuilder {
    * @throws IllegalArgumentException if one has a scheme, a port or a path, or is no name
    */
   public McpServerBuilder allowedHosts(String... moreHosts) {
-    Stream.of(moreHosts).map(AllowedAddresses::host).forEach(hosts::add);
+    Stream.of(moreHosts)
+        .map(host -> AllowedAddresses.host(Objects.requireNonNull(host, "host")))
+        .forEach(hosts::add);
     return this;
   }
 
@@ -204,6 +208,8 @@ public final class McpServerBuilder {
    *     the key
    */
   public McpServerBuilder apiKey(String principal, String key) {
+    Objects.requireNonNull(principal, "principal");
+    Objects.requireNonNull(key, "key");
     if (principal.isBlank() || key.isBlank()) {
       throw new IllegalArgumentException("An API key needs a principal and a key, neither blank");
     } else if (ISSUED.matcher(principal).lookingAt()) {
@@ -227,13 +233,13 @@ public final class McpServerBuilder {
           "The server accepts the tokens of %s already; name one issuer, in one place"
               .formatted(oauth.issuer()));
     }
-    this.oauth = accepted;
+    this.oauth = Objects.requireNonNull(accepted, "oauth");
     return this;
   }
 
   /** The limits of one principal over HTTP. */
   public McpServerBuilder perPrincipal(PrincipalLimits most) {
-    this.limits = most;
+    this.limits = Objects.requireNonNull(most, "perPrincipal");
     return this;
   }
 
@@ -244,6 +250,7 @@ public final class McpServerBuilder {
 
   /** Offers a tool besides those of the host. */
   public McpServerBuilder tool(McpTool tool) {
+    Objects.requireNonNull(tool, "tool");
     requireNew(offers.tools(), tool.name(), "tool");
     offers = offers.with(tool);
     return this;
@@ -251,6 +258,7 @@ public final class McpServerBuilder {
 
   /** Offers a resource. */
   public McpServerBuilder resource(McpResource resource) {
+    Objects.requireNonNull(resource, "resource");
     requireNew(offers.resources(), resource.uri(), "resource");
     offers = offers.with(resource);
     return this;
@@ -258,6 +266,7 @@ public final class McpServerBuilder {
 
   /** Offers the resources of a template. */
   public McpServerBuilder template(McpTemplate template) {
+    Objects.requireNonNull(template, "template");
     requireNew(offers.templates(), template.uriTemplate(), "template");
     offers = offers.with(template);
     return this;
@@ -265,6 +274,7 @@ public final class McpServerBuilder {
 
   /** Offers a prompt. */
   public McpServerBuilder prompt(McpPrompt prompt) {
+    Objects.requireNonNull(prompt, "prompt");
     requireNew(offers.prompts(), prompt.name(), "prompt");
     offers = offers.with(prompt);
     return this;
@@ -279,7 +289,7 @@ public final class McpServerBuilder {
 
   /** Serves threads over HTTP, too, at {@code /threads}. */
   public McpServerBuilder threads(Threads served) {
-    this.threads = served;
+    this.threads = Objects.requireNonNull(served, "threads");
     return this;
   }
 
@@ -317,7 +327,7 @@ public final class McpServerBuilder {
    * #operators} operate those of anybody, and erase principals at {@code /principals}.
    */
   public McpServerBuilder runs(Runs served) {
-    this.runs = served;
+    this.runs = Objects.requireNonNull(served, "runs");
     return this;
   }
 
@@ -333,7 +343,7 @@ public final class McpServerBuilder {
 
   private static void addNamed(String setting, Set<String> named, String... principals) {
     for (String principal : principals) {
-      if (principal.isBlank()) {
+      if (Objects.requireNonNull(principal, setting).isBlank()) {
         throw new IllegalArgumentException(
             "%s names an empty principal; name one with an API key".formatted(setting));
       }
@@ -357,7 +367,7 @@ public final class McpServerBuilder {
    *     once at a time
    */
   public McpServerBuilder metrics(Supplier<String> text) {
-    this.metrics = text;
+    this.metrics = Objects.requireNonNull(text, "metrics");
     return this;
   }
 
@@ -502,6 +512,8 @@ public final class McpServerBuilder {
    *     authenticate
    */
   public McpStdio stdio(InputStream in, OutputStream out) {
+    Objects.requireNonNull(in, "in");
+    Objects.requireNonNull(out, "out");
     Core core = core();
     GracefulShutdown shutdown = new GracefulShutdown(core.gate, host, core.subscriptions::close);
     Runnable alone = core.peers.subscribe();

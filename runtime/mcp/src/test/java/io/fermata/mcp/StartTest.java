@@ -1,14 +1,23 @@
 package io.fermata.mcp;
 
+import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.fermata.mcp.feature.McpAsk;
+import io.fermata.mcp.feature.McpBody;
+import io.fermata.mcp.feature.McpContent;
+import io.fermata.mcp.feature.McpPrompt;
+import io.fermata.mcp.feature.McpResource;
+import io.fermata.mcp.feature.McpTemplate;
+import io.fermata.mcp.feature.McpTool;
 import io.fermata.mcp.settings.OAuth;
 import java.io.IOException;
 import java.net.BindException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -80,6 +89,48 @@ class StartTest {
     McpServer.serving(host).port(0).operators("local").start().close();
     McpServer.serving(host).port(0).apiKey("ann", "k").operators("ann").start().close();
     McpServer.serving(host).port(0).oauth(tokens).operators("http://localhost:1#7").start().close();
+  }
+
+  @Test
+  @SuppressWarnings("NullAway") // what callers without it may do
+  void whatIsNullIsRefusedByItsName() {
+    Map<String, Runnable> calls =
+        Map.ofEntries(
+            entry("host", () -> McpServer.serving(null)),
+            entry("name", () -> McpServer.plain().name(null)),
+            entry("threads", () -> McpServer.plain().threads(null)),
+            entry("operators", () -> McpServer.plain().operators((String) null)),
+            entry("key", () -> McpServer.plain().apiKey("ann", null)),
+            entry("perPrincipal", () -> McpServer.plain().perPrincipal(limits -> null)),
+            entry("issuer", () -> OAuth.issuer(null)),
+            entry("tool", () -> McpServer.plain().tool(null)),
+            entry("call", () -> McpTool.of("add", "Adds.").call(null)),
+            entry("text", () -> McpContent.text(null)),
+            entry("reading", () -> McpResource.text("a://b", "B", "text/plain", null)),
+            entry("get", () -> McpPrompt.of("ask", "Asks.").get(null)),
+            entry("in", () -> McpServer.plain().stdio(null, System.out)));
+    calls.forEach(
+        (name, call) ->
+            assertThatThrownBy(call::run)
+                .as(name)
+                .isInstanceOf(NullPointerException.class)
+                .hasMessage(name));
+  }
+
+  @Test
+  void whatNoClientCouldUseIsRefusedWithTheReason() {
+    assertThatThrownBy(() -> McpPrompt.of("ask", "Asks.").required("q", "").optional("q", ""))
+        .hasMessage("The prompt ask has two arguments named q: rename one");
+    assertThatThrownBy(
+            () ->
+                McpTemplate.of("t://{a}/{a}", "T", "text/plain", call -> McpBody.text("", "", "")))
+        .hasMessage("The template \"t://{a}/{a}\" has a variable twice: rename one");
+    assertThatThrownBy(() -> McpResource.text("today", "Today", "text/plain", () -> ""))
+        .hasMessage("\"today\" is not a URI with a scheme, such as orders://today");
+    assertThatThrownBy(() -> McpAsk.page("Pay here.", "javascript:alert(1)"))
+        .hasMessageContaining("is not an address to open, such as https://example.com/pay");
+    assertThatThrownBy(() -> McpAsk.model("Sum it up.", 0))
+        .hasMessage("maxTokens must be at least 1, not 0");
   }
 
   @Test

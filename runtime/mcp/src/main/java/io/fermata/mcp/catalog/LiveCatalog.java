@@ -42,41 +42,49 @@ public final class LiveCatalog implements McpChanges {
 
   @Override
   public void tool(McpTool tool) {
+    Objects.requireNonNull(tool, "tool");
     change(Subscriptions.Kind.TOOLS, now -> now.with(tool));
   }
 
   @Override
   public void withoutTool(String name) {
+    Objects.requireNonNull(name, "name");
     change(Subscriptions.Kind.TOOLS, now -> now.withoutTool(name));
   }
 
   @Override
   public void prompt(McpPrompt prompt) {
+    Objects.requireNonNull(prompt, "prompt");
     change(Subscriptions.Kind.PROMPTS, now -> now.with(prompt));
   }
 
   @Override
   public void withoutPrompt(String name) {
+    Objects.requireNonNull(name, "name");
     change(Subscriptions.Kind.PROMPTS, now -> now.withoutPrompt(name));
   }
 
   @Override
   public void resource(McpResource resource) {
+    Objects.requireNonNull(resource, "resource");
     change(Subscriptions.Kind.RESOURCES, now -> now.with(resource));
   }
 
   @Override
   public void withoutResource(String uri) {
+    Objects.requireNonNull(uri, "uri");
     change(Subscriptions.Kind.RESOURCES, now -> now.withoutResource(uri));
   }
 
   @Override
   public void template(McpTemplate template) {
+    Objects.requireNonNull(template, "template");
     change(Subscriptions.Kind.RESOURCES, now -> now.with(template));
   }
 
   @Override
   public void updated(String uri) {
+    Objects.requireNonNull(uri, "uri");
     publishUpdate(uri);
     peers.pass(UPDATED, Json.object().put("uri", uri));
   }

@@ -6,6 +6,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.mcp.rpc.FormSchema;
 import io.fermata.mcp.rpc.Revision;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A question to the client: an answer of its user, a completion of its model, or its roots. */
@@ -43,7 +44,7 @@ public final class McpAsk {
 
   /** A form of the host, whose generated schema is used only once somebody has filled it in. */
   public static McpAsk uncheckedForm(String message, ObjectNode schema) {
-    ObjectNode params = Json.object().put("message", message);
+    ObjectNode params = Json.object().put("message", Objects.requireNonNull(message, "message"));
     params.set("requestedSchema", schema);
     return new McpAsk(ELICIT, params, declared("elicitation"));
   }
@@ -61,7 +62,15 @@ public final class McpAsk {
 
   /** A page for the user to open. The reply only says whether the user agreed to. */
   public static McpAsk page(String message, String url) {
-    ObjectNode params = Json.object().put("mode", "url").put("message", message).put("url", url);
+    if (!Objects.requireNonNull(url, "url").matches("[A-Za-z][A-Za-z0-9+.-]*://\\S+")) {
+      throw new IllegalArgumentException(
+          "\"%s\" is not an address to open, such as https://example.com/pay".formatted(url));
+    }
+    ObjectNode params =
+        Json.object()
+            .put("mode", "url")
+            .put("message", Objects.requireNonNull(message, "message"))
+            .put("url", url);
     ObjectNode capability = Json.object();
     capability.putObject("elicitation").putObject("url");
     return new McpAsk(ELICIT, params, capability);
@@ -69,6 +78,9 @@ public final class McpAsk {
 
   /** A text that the client's model answers. */
   public static McpAsk model(String text, int maxTokens) {
+    if (maxTokens < 1) {
+      throw new IllegalArgumentException("maxTokens must be at least 1, not " + maxTokens);
+    }
     ObjectNode params = Json.object();
     params.putArray("messages").add(McpMessage.user(text).json());
     return model(params.put("maxTokens", maxTokens));
@@ -80,7 +92,7 @@ public final class McpAsk {
    */
   public static McpAsk model(ObjectNode params) {
     ObjectNode capability = declared("sampling");
-    if (params.has("tools") || params.has("toolChoice")) {
+    if (Objects.requireNonNull(params, "params").has("tools") || params.has("toolChoice")) {
       capability.withObjectProperty("sampling").putObject("tools");
     }
     return new McpAsk("sampling/createMessage", params, capability);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import java.util.Base64;
+import java.util.Objects;
 
 /** The content of a resource: text or bytes. */
 public final class McpBody {
@@ -14,11 +15,15 @@ public final class McpBody {
   }
 
   public static McpBody text(String uri, String mimeType, String text) {
-    return new McpBody(at(uri, mimeType).put("text", text));
+    return new McpBody(at(uri, mimeType).put("text", Objects.requireNonNull(text, "text")));
   }
 
   public static McpBody bytes(String uri, String mimeType, byte[] bytes) {
-    return new McpBody(at(uri, mimeType).put("blob", Base64.getEncoder().encodeToString(bytes)));
+    return new McpBody(
+        at(uri, mimeType)
+            .put(
+                "blob",
+                Base64.getEncoder().encodeToString(Objects.requireNonNull(bytes, "bytes"))));
   }
 
   /** The same with a value added to its {@code _meta}. */
@@ -29,7 +34,9 @@ public final class McpBody {
   }
 
   private static ObjectNode at(String uri, String mimeType) {
-    return Json.object().put("uri", uri).put("mimeType", mimeType);
+    return Json.object()
+        .put("uri", Objects.requireNonNull(uri, "uri"))
+        .put("mimeType", Objects.requireNonNull(mimeType, "mimeType"));
   }
 
   public ObjectNode json() {

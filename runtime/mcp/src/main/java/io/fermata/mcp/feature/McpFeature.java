@@ -3,6 +3,7 @@ package io.fermata.mcp.feature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -38,12 +39,18 @@ public abstract sealed class McpFeature<F extends McpFeature<F>> implements Clon
 
   /** The title that people read. */
   public F title(String text) {
-    return with(it -> it.title = text);
+    return with(it -> it.title = Objects.requireNonNull(text, "title"));
   }
 
   /** Adds a value to the descriptor's {@code _meta}. */
   public F meta(String key, JsonNode value) {
-    return with(it -> it.meta = meta.deepCopy().set(key, value.deepCopy()));
+    return with(
+        it ->
+            it.meta =
+                meta.deepCopy()
+                    .set(
+                        Objects.requireNonNull(key, "key"),
+                        Objects.requireNonNull(value, "value").deepCopy()));
   }
 
   public String name() {

@@ -2,13 +2,17 @@ package io.fermata.mcp.feature;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
+import java.util.Objects;
 
 /** A message of a prompt. */
 public final class McpMessage {
   private final ObjectNode json;
 
   private McpMessage(String role, McpContent content) {
-    this.json = Json.object().put("role", role).set("content", content.json());
+    this.json =
+        Json.object()
+            .put("role", role)
+            .set("content", Objects.requireNonNull(content, "content").json());
   }
 
   /** A message of the user. */

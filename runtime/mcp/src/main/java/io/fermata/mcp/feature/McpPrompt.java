@@ -20,7 +20,7 @@ public final class McpPrompt extends McpFeature<McpPrompt> {
 
   /** A prompt without arguments; {@link #required} and {@link #optional} add some. */
   public static McpPrompt of(String name, String description) {
-    if (name.isBlank()) {
+    if (Objects.requireNonNull(name, "name").isBlank()) {
       throw new IllegalArgumentException("A prompt needs a name that is not blank");
     }
     return new McpPrompt(name, Objects.requireNonNull(description, "description"));
@@ -37,6 +37,15 @@ public final class McpPrompt extends McpFeature<McpPrompt> {
   }
 
   private McpPrompt argument(Argument added) {
+    if (Objects.requireNonNull(added.name(), "argument").isBlank()) {
+      throw new IllegalArgumentException(
+          "An argument of the prompt %s needs a name that is not blank".formatted(name()));
+    }
+    Objects.requireNonNull(added.description(), "about");
+    if (arguments.stream().anyMatch(known -> known.name().equals(added.name()))) {
+      throw new IllegalArgumentException(
+          "The prompt %s has two arguments named %s: rename one".formatted(name(), added.name()));
+    }
     return with(it -> it.arguments = Options.plus(arguments, List.of(added)));
   }
 
@@ -47,12 +56,16 @@ public final class McpPrompt extends McpFeature<McpPrompt> {
           "The prompt %s has no argument %s: add it with required(…) or optional(…) first"
               .formatted(name(), argument));
     }
-    return with(it -> it.completions = Options.plus(completions, argument, completion));
+    return with(
+        it ->
+            it.completions =
+                Options.plus(
+                    completions, argument, Objects.requireNonNull(completion, "completion")));
   }
 
   /** Sets the handler that writes the messages. */
   public McpPrompt get(McpHandler<List<McpMessage>> writing) {
-    return with(it -> it.handler = writing);
+    return with(it -> it.handler = Objects.requireNonNull(writing, "get"));
   }
 
   public @Nullable McpCompletion completion(String argument) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.flow.json.Json;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** The result of a tool. */
@@ -48,7 +49,7 @@ public final class McpResult {
   /** The same with a value added to its {@code _meta}. */
   public McpResult meta(String key, JsonNode value) {
     ObjectNode more = meta.deepCopy();
-    more.set(key, value);
+    more.set(Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
     return new McpResult(content, structured, error, more);
   }
 

@@ -8,6 +8,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -42,9 +44,9 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
   private McpTemplate(
       String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
     super(name, "");
-    this.uriTemplate = uriTemplate;
-    this.mimeType = mimeType;
-    this.reading = reading;
+    this.uriTemplate = Objects.requireNonNull(uriTemplate, "uriTemplate");
+    this.mimeType = Objects.requireNonNull(mimeType, "mimeType");
+    this.reading = Objects.requireNonNull(reading, "reading");
     compile();
   }
 
@@ -55,9 +57,13 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
   public static McpTemplate of(
       String uriTemplate, String name, String mimeType, McpHandler<McpBody> reading) {
     McpTemplate template = new McpTemplate(uriTemplate, name, mimeType, reading);
-    if (template.variables.isEmpty() || name.isBlank()) {
+    if (template.variables.isEmpty() || Objects.requireNonNull(name, "name").isBlank()) {
       throw new IllegalArgumentException(
           "The template \"%s\" needs a name and a variable such as {id}".formatted(uriTemplate));
+    }
+    if (Set.copyOf(template.variables).size() < template.variables.size()) {
+      throw new IllegalArgumentException(
+          "The template \"%s\" has a variable twice: rename one".formatted(uriTemplate));
     }
     if (template.literals.subList(1, template.variables.size()).contains("")) {
       throw new IllegalArgumentException(
@@ -85,7 +91,7 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
 
   /** The description that models read. */
   public McpTemplate description(String text) {
-    return with(it -> it.description = text);
+    return with(it -> it.description = Objects.requireNonNull(text, "description"));
   }
 
   /** Proposes values for a variable. */
@@ -95,7 +101,11 @@ public final class McpTemplate extends McpFeature<McpTemplate> {
           "The template %s has no variable %s; it has %s"
               .formatted(uriTemplate, variable, variables));
     }
-    return with(it -> it.completions = Options.plus(completions, variable, completion));
+    return with(
+        it ->
+            it.completions =
+                Options.plus(
+                    completions, variable, Objects.requireNonNull(completion, "completion")));
   }
 
   public String uriTemplate() {

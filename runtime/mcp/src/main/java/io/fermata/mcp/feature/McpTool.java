@@ -50,7 +50,7 @@ public final class McpTool extends McpFeature<McpTool> {
 
   /** A tool without arguments; {@code input} adds some. */
   public static McpTool of(String name, String description) {
-    if (!NAME.matcher(name).matches()) {
+    if (!NAME.matcher(Objects.requireNonNull(name, "name")).matches()) {
       throw new IllegalArgumentException(
           "The tool name \"%s\" must have 1 to 64 characters out of letters, digits, _ - . and /"
               .formatted(name));
@@ -114,7 +114,7 @@ public final class McpTool extends McpFeature<McpTool> {
 
   /** Renders the results with a page, in clients that show pages. */
   public McpTool page(WidgetPage rendering) {
-    return with(it -> it.page = rendering);
+    return with(it -> it.page = Objects.requireNonNull(rendering, "page"));
   }
 
   /**
@@ -132,6 +132,7 @@ public final class McpTool extends McpFeature<McpTool> {
 
   /** Sets the handler that answers a call. */
   public McpTool call(McpHandler<McpResult> answering) {
+    Objects.requireNonNull(answering, "call");
     return callAsync(call -> CompletableFuture.completedFuture(answering.handle(call)));
   }
 
@@ -139,7 +140,7 @@ public final class McpTool extends McpFeature<McpTool> {
   public McpTool callAsync(McpHandler<CompletionStage<McpResult>> answering) {
     return with(
         it -> {
-          it.handler = answering;
+          it.handler = Objects.requireNonNull(answering, "callAsync");
           it.atOnce = false;
         });
   }

@@ -3,6 +3,7 @@ package io.fermata.mcp.http;
 import io.fermata.flow.json.Limits;
 import io.fermata.mcp.rpc.JsonRpcCodec;
 import java.time.Duration;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +38,8 @@ public record HttpLimits(
   public HttpLimits {
     requirePositive("maxConnections", maxConnections);
     requirePositive("maxConnectionsPerAddress", maxPerAddress);
+    Objects.requireNonNull(requestTimeout, "requestTimeout");
+    Objects.requireNonNull(idleTimeout, "idleTimeout");
     if (requestTimeout.isNegative() || requestTimeout.isZero()) {
       throw new IllegalArgumentException(
           "requestTimeout must be more than zero, not " + requestTimeout);

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -55,7 +56,7 @@ public final class OAuth {
    * through its metadata (RFC 8414 or OpenID Connect Discovery).
    */
   public static OAuth issuer(String issuer) {
-    URI uri = TrustedUri.require("issuer", issuer);
+    URI uri = TrustedUri.require("issuer", Objects.requireNonNull(issuer, "issuer"));
     if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
       throw new IllegalArgumentException(
           "The issuer must have no query and no fragment: " + issuer);
@@ -81,12 +82,13 @@ public final class OAuth {
    * first audience by default.
    */
   public OAuth resource(String uri) {
-    return new OAuth(issuer, audience, uri, keys, scopes, scopesOf);
+    return new OAuth(
+        issuer, audience, Objects.requireNonNull(uri, "resource"), keys, scopes, scopesOf);
   }
 
   /** The address of the issuer's JSON Web Key Set, for issuers without metadata. */
   public OAuth keys(URI jwks) {
-    TrustedUri.require("address of the keys", jwks.toString());
+    TrustedUri.require("address of the keys", Objects.requireNonNull(jwks, "keys").toString());
     return new OAuth(issuer, audience, resource, jwks, scopes, scopesOf);
   }
 
@@ -101,13 +103,13 @@ public final class OAuth {
    */
   public OAuth scopesOf(String tool, String... needed) {
     Map<String, Set<String>> all = new LinkedHashMap<>(scopesOf);
-    all.put(tool, scopesIn(needed));
+    all.put(Objects.requireNonNull(tool, "tool"), scopesIn(needed));
     return new OAuth(issuer, audience, resource, keys, scopes, all);
   }
 
   public static Set<String> scopesIn(String... needed) {
     for (String scope : needed) {
-      if (!SCOPE.matcher(scope).matches()) {
+      if (!SCOPE.matcher(Objects.requireNonNull(scope, "scope")).matches()) {
         throw new IllegalArgumentException(
             "A scope is 1 to 200 visible characters other than \" and \\, not '" + scope + "'");
       }
