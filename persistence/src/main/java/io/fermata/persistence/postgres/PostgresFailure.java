@@ -59,9 +59,9 @@ final class PostgresFailure {
       case "53300" ->
           "has no connection left ("
               + reason
-              + "); raise max_connections of the server or lower connections="
-              + address.connections()
-              + " in the address";
+              + "); raise max_connections of the server, or the CONNECTION LIMIT of the role or the"
+              + " database if it names one, or "
+              + fewer(address);
       case "57P03" -> "is not ready yet (" + reason + "); start again in a moment";
       case "53100" -> "has no room (" + reason + "); free space on the server's disk";
       case "25006" ->
@@ -97,6 +97,12 @@ final class PostgresFailure {
           + "); check that the server runs there, the network and sslmode";
     }
     return "cannot be opened (" + reason + "); check the server's log";
+  }
+
+  private static String fewer(PostgresAddress address) {
+    return address.connections() == PostgresAddress.CONNECTIONS
+        ? "run fewer hosts"
+        : "lower connections=" + address.connections() + " in the address";
   }
 
   private static boolean unproven(SQLException failed) {
