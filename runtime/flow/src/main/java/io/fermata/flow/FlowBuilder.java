@@ -324,12 +324,7 @@ public final class FlowBuilder<S extends Record> {
   public FlowBuilder<S> fork(String from, Consumer<Branches> branches) {
     Branches chosen = new Branches();
     branches.accept(chosen);
-    if (!chosen.complete()) {
-      defects.add(
-          "The fork after "
-              + from
-              + " needs at least one branch, a first node for each, and a join; add what is missing");
-    }
+    chosen.defects().forEach(wrong -> defects.add("The fork after " + from + " " + wrong));
     return route(from, chosen.build());
   }
 
@@ -360,12 +355,7 @@ public final class FlowBuilder<S extends Record> {
   public FlowBuilder<S> decide(String from, Consumer<Decision> rules) {
     Decision decision = new Decision();
     rules.accept(decision);
-    if (!decision.complete()) {
-      defects.add(
-          "The decision after "
-              + from
-              + " needs at least one rule, a target for each, and an otherwise; add what is missing");
-    }
+    decision.defects().forEach(wrong -> defects.add("The decision after " + from + " " + wrong));
     return route(from, decision.build());
   }
 

@@ -428,6 +428,26 @@ class FlowDefectsTest {
   }
 
   @Test
+  void aSecondTargetThatWouldReplaceTheFirstIsRefused() {
+    assertRefused(
+        decision(d -> d.when("far", s -> true).to("a").otherwise("a").otherwise(END)),
+        "The decision after a has two targets for otherwise; keep one");
+    assertRefused(
+        flow()
+            .select(
+                "e",
+                f ->
+                    f.when("far", s -> true)
+                        .to("a")
+                        .otherwise("b")
+                        .otherwise("c")
+                        .join("d")
+                        .join(END)),
+        "The fork after e has two branches for otherwise; keep one",
+        "The fork after e has two joins; keep one");
+  }
+
+  @Test
   void aQuorumOfNoneIsRefusedAndNotTakenForAll() {
     assertThatThrownBy(() -> flow().fork(START, f -> f.branch("a").join("b").quorum(0)))
         .isInstanceOf(IllegalArgumentException.class)

@@ -2,8 +2,10 @@ package io.fermata.flow.route;
 
 import io.fermata.flow.FlowBuilder;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +27,7 @@ public final class Branches {
   private final List<Route.Arm> arms = new ArrayList<>();
   private @Nullable String otherwise;
   private @Nullable String join;
+  private final Set<String> twice = new LinkedHashSet<>();
   private Joining joining = Joining.ALL;
   private int begun;
 
@@ -59,12 +62,18 @@ public final class Branches {
 
   /** The branch to take when no other is. Without it the run then goes straight to the join. */
   public Branches otherwise(String firstNode) {
+    if (otherwise != null) {
+      twice.add("branches for otherwise");
+    }
     otherwise = Objects.requireNonNull(firstNode, "firstNode");
     return this;
   }
 
   /** Where the branches come together. */
   public Branches join(String node) {
+    if (join != null) {
+      twice.add("joins");
+    }
     join = node;
     return this;
   }
@@ -99,8 +108,15 @@ public final class Branches {
     return this;
   }
 
-  public boolean complete() {
-    return join != null && !arms.isEmpty() && arms.size() == begun;
+  /** What is wrong with them, each without its subject. */
+  public List<String> defects() {
+    List<String> defects = new ArrayList<>();
+    if (join == null || arms.isEmpty() || arms.size() < begun) {
+      defects.add(
+          "needs at least one branch, a first node for each, and a join; add what is missing");
+    }
+    twice.forEach(what -> defects.add("has two " + what + "; keep one"));
+    return defects;
   }
 
   public Route build() {

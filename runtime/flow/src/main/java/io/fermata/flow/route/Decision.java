@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 public final class Decision {
   private final List<Route.Rule> rules = new ArrayList<>();
   private @Nullable String otherwise;
+  private boolean otherwiseTwice;
   private int begun;
 
   public Decision() {}
@@ -54,12 +55,22 @@ public final class Decision {
 
   /** Where to go when no rule matches. */
   public Decision otherwise(String target) {
+    otherwiseTwice |= otherwise != null;
     otherwise = target;
     return this;
   }
 
-  public boolean complete() {
-    return otherwise != null && !rules.isEmpty() && rules.size() == begun;
+  /** What is wrong with it, each without its subject. */
+  public List<String> defects() {
+    List<String> defects = new ArrayList<>();
+    if (otherwise == null || rules.isEmpty() || rules.size() < begun) {
+      defects.add(
+          "needs at least one rule, a target for each, and an otherwise; add what is missing");
+    }
+    if (otherwiseTwice) {
+      defects.add("has two targets for otherwise; keep one");
+    }
+    return defects;
   }
 
   public Route build() {
