@@ -3,6 +3,7 @@ package io.fermata.flow.action;
 import io.fermata.flow.event.Policy;
 import io.fermata.flow.event.Retry;
 import io.fermata.flow.json.Given;
+import io.fermata.flow.json.Options;
 import java.time.Duration;
 import java.util.List;
 
@@ -49,10 +50,10 @@ public final class EffectOptions {
 
   /**
    * What the action reads. It then sees nothing else of the state, so that the journal can say what
-   * its writes rest on. Without this it is taken to rest on everything.
+   * its writes rest on. Without this it is taken to rest on everything. Called again, it adds some.
    */
   public EffectOptions reads(String... fields) {
-    reads = Given.listed(fields);
+    reads = Options.plus(reads, Given.listed(fields));
     return this;
   }
 

@@ -87,6 +87,19 @@ class ActionTest {
   }
 
   @Test
+  void whatAnActionReadsMayBeDeclaredOneByOne() {
+    Driver talk =
+        drive(
+            talk()
+                .act(
+                    "write",
+                    run -> run.set("computed", run.state().a() + run.state().b()),
+                    o -> o.reads("a").reads("b")),
+            "write");
+    assertThat(result(talk.start("a", "x", "b", "y")).path("computed").textValue()).isEqualTo("xy");
+  }
+
+  @Test
   void anActionThatDeclaresAPartOfAGroupDoesNotReadTheGroup() {
     Driver talk =
         drive(
