@@ -82,6 +82,9 @@ final class GraphCheck<S extends Record> {
 
   private void header() {
     defects.addAll(misnamed(flow.id()));
+    if (flow.title().isBlank()) {
+      defects.add("The flow's title is empty; name it for people, or leave it out");
+    }
     if (flow.description().isBlank()) {
       defects.add("The flow has no description; a model needs one to know when to use it");
     }
@@ -128,6 +131,9 @@ final class GraphCheck<S extends Record> {
         ends("Node " + node.id() + " sleeps for", fixed.value());
       }
     } else if (node instanceof Node.Await<S> await) {
+      if (await.signal().isBlank()) {
+        defects.add("Node " + node.id() + " waits for a signal without a name; name it");
+      }
       if (await.field() != null) {
         ownField("Node " + node.id() + " puts its signal into", await.field());
       }
@@ -394,6 +400,11 @@ final class GraphCheck<S extends Record> {
                 .formatted(ask.id(), question.field()));
       }
       seen.add(question.field());
+      if (question.text() instanceof Fixed<S, String> fixed && fixed.value().isBlank()) {
+        defects.add(
+            "Node %s asks for %s without words; give the question a text"
+                .formatted(ask.id(), question.field()));
+      }
       byDefault(ask, question);
       suggested(ask, question);
       if (question.check() instanceof Node.Async async) {

@@ -334,6 +334,21 @@ class FlowDefectsTest {
   }
 
   @Test
+  void whatPeopleReadOrSignalMustNotBeEmpty() {
+    assertRefused(
+        flow()
+            .title(" ")
+            .ask("a", q -> q.question("city", ""))
+            .waitFor("b", "")
+            .edge(START, "a")
+            .edge("a", "b")
+            .edge("b", END),
+        "The flow's title is empty; name it for people, or leave it out",
+        "Node a asks for city without words; give the question a text",
+        "Node b waits for a signal without a name; name it");
+  }
+
+  @Test
   void policiesMustNotContradictThemselves() {
     assertRefused(
         flow()
