@@ -58,7 +58,10 @@ public record ScheduledHandler(
         name, description, arguments, work, policy.retry(Retry.of(attempts, firstWait)));
   }
 
-  /** Never repeated where its outcome is unknown: after an interruption or a timeout. */
+  /**
+   * Never repeated where its outcome is unknown: after an interruption or a timeout. Work that
+   * failed is retried as {@link #retry} says.
+   */
   public ScheduledHandler once() {
     return new ScheduledHandler(name, description, arguments, work, policy.asOnce());
   }

@@ -101,7 +101,7 @@ public record Tool(
   /**
    * The call must not happen twice and the other side has no idempotency key. When its outcome is
    * unknown after a crash or a timeout, it is not repeated: the model gets an error that states
-   * this.
+   * this. A call that failed is retried as {@link #retry} says.
    */
   public Tool once() {
     return with(policy.asOnce());

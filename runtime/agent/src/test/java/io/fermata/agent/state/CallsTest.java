@@ -665,6 +665,29 @@ class CallsTest {
     assertThat(talk.messages().get(2).metadata()).isEqualTo(code("outcome_unknown"));
   }
 
+  @Test
+  void aCallThatMayBeMadeOnceIsRetriedIfItFailed() {
+    Tool flaky =
+        Tool.of(
+                "flaky",
+                "Fails first",
+                (flow, args) -> {
+                  ran.add("flaky " + flow.attempt());
+                  if (flow.attempt() == 1) {
+                    throw new IllegalStateException("no paper");
+                  }
+                  return "sent";
+                })
+            .once()
+            .retry(2, Duration.ofSeconds(1));
+    model.call("flaky").say("Sent.");
+
+    Conversation talk = talk(flaky).say("Go").pass(Duration.ofSeconds(2));
+
+    assertThat(ran).containsExactly("flaky 1", "flaky 2");
+    assertThat(talk.lines()).contains("flaky: sent", "assistant: Sent.");
+  }
+
   // --- side by side ----------------------------------------------------------------------------
 
   @Test
