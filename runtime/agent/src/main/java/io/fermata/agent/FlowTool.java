@@ -173,7 +173,7 @@ public final class FlowTool implements Offered {
 
   /** A person must approve every call before the flow starts. */
   public FlowTool approval(String question) {
-    Objects.requireNonNull(question, "question");
+    Tool.requireWords(question, name());
     return approval((JsonNode args) -> question);
   }
 
@@ -209,11 +209,15 @@ public final class FlowTool implements Offered {
    * afterwards as long as its retention says; secrets are redacted.
    */
   public static Tool explanations(FlowTool... flows) {
+    if (Objects.requireNonNull(flows, "flows").length == 0) {
+      throw new IllegalArgumentException(
+          EXPLAIN + " would explain nothing; give it the flows of the agent, or leave it out");
+    }
     ObjectNode schema = Json.object().put("type", "object").put("additionalProperties", false);
     ObjectNode fields = schema.putObject("properties");
     ObjectNode flow = fields.putObject("flow").put("type", "string");
     flow.put("description", "The tool that was called");
-    for (FlowTool each : Objects.requireNonNull(flows, "flows")) {
+    for (FlowTool each : flows) {
       flow.withArray("enum").add(Objects.requireNonNull(each, "flows").name());
     }
     ObjectNode about = fields.putObject("about").put("type", "string");

@@ -59,6 +59,13 @@ public record Tool(
     return name;
   }
 
+  static void requireWords(String question, String tool) {
+    if (Objects.requireNonNull(question, "question").isBlank()) {
+      throw new IllegalArgumentException(
+          "The approval of %s asks nothing; give it a question, or leave it out".formatted(tool));
+    }
+  }
+
   /** A tool whose arguments are a record. */
   public static <A extends Record> Tool of(
       String name, String description, Class<A> arguments, ToolHandler<A> handler) {
@@ -109,7 +116,7 @@ public record Tool(
 
   /** A person must approve every call before it is made. */
   public Tool approval(String question) {
-    Objects.requireNonNull(question, "question");
+    requireWords(question, name);
     return approval((JsonNode args) -> question);
   }
 

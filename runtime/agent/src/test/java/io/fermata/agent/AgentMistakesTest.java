@@ -64,6 +64,18 @@ class AgentMistakesTest {
   }
 
   @Test
+  void anApprovalAsksAndAnExplanationHasSomethingToExplain() {
+    Tool pay = Tool.of("pay", "Pays.", (flow, args) -> "paid");
+    refused(
+        () -> pay.approval(" "),
+        "The approval of pay asks nothing; give it a question, or leave it out");
+    refused(
+        () -> CalledFlow.of("refund", "Pays back.").approval(""),
+        "The approval of refund asks nothing");
+    refused(FlowTool::explanations, "explain_call would explain nothing; give it the flows");
+  }
+
+  @Test
   void aBoundIsNoNegativeNumber() {
     refused(() -> desk.maxSteps(0), "maxSteps is 0; give at least 1");
     refused(() -> desk.maxSessionTurns(-1), "maxSessionTurns is -1; give at least 0");
