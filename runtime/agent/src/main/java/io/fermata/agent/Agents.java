@@ -72,7 +72,7 @@ public final class Agents {
 
   /**
    * The variables of a thread's environment that are part of its instructions: those of an agent
-   * and of the agents that it may hand over to.
+   * and of the agents that it may hand over to. Those that are missing have none.
    */
   public Set<String> instructionEnv(String agent) {
     Set<String> names = new LinkedHashSet<>();

@@ -419,7 +419,8 @@ public interface Threads {
 
   /**
    * The variables of the environment that are part of the instructions of an agent, or of those it
-   * may hand over to: who sets them instructs the agent, as a message of the role system does.
+   * may hand over to: who sets them instructs the agent, as a message of the role system does. None
+   * of an agent that the host does not have, as that of a thread of another release may be.
    */
   Set<String> instructionEnv(String agent);
 
