@@ -12,6 +12,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fermata.agent.Agent;
 import io.fermata.agent.Prompt;
+import io.fermata.agent.message.MessageDelta;
+import io.fermata.agent.replay.ThreadJournal;
+import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.Flow;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.ForkException;
@@ -19,6 +22,7 @@ import io.fermata.flow.replay.ForkOptions;
 import io.fermata.persistence.Store;
 import io.fermata.session.TestFlows.Trip;
 import io.fermata.session.TestHost.Client;
+import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.ThreadException;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.TaskRun;
@@ -45,6 +49,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -349,10 +354,29 @@ class RacesTest {
   }
 
   @Test
-  void aClosedHostSaysShuttingDownToWhoeverAsksIt() throws Exception {
+  void aClosedHostSaysShuttingDownToWhoeverAsksIt(@TempDir Path directory) throws Exception {
+    for (Store store : List.of(Store.memory(), Store.sqlite(directory.resolve("host.db")))) {
+      aClosedHostSaysShuttingDown(store);
+    }
+  }
+
+  private static Threads.Listener unheard() {
+    return new Threads.Listener() {
+      @Override
+      public void happened(long offset, int index, long at, ThreadEvent event) {}
+
+      @Override
+      public void streamed(MessageDelta delta) {}
+
+      @Override
+      public void ended(@Nullable Throwable why) {}
+    };
+  }
+
+  private static void aClosedHostSaysShuttingDown(Store store) throws Exception {
     Fermata host =
         Fermata.host()
-            .store(Store.memory())
+            .store(store)
             .flow(TestFlows.trip())
             .agent(Agent.aiHuman("desk", Prompt.of("p", ScriptedModels.saying("Heard."))))
             .start();
@@ -368,6 +392,12 @@ class RacesTest {
             .threadId();
     ObjectNode status = Json.object().put("action", "status").put("threadId", thread);
     ToolCall asksDesk = new ToolCall("desk", "ann", status, Json.object(), null);
+    ThreadJournal journal =
+        host.journals()
+            .thread(thread)
+            .readWithSecrets()
+            .toCompletableFuture()
+            .get(60, TimeUnit.SECONDS);
     TaskRun task = new TaskRun("ann", "trip", run);
     host.close();
 
@@ -375,6 +405,28 @@ class RacesTest {
     asked.put("thread", () -> host.threads().get("ann", thread));
     asked.put("settled", () -> host.threads().settled("ann", thread, Duration.ofSeconds(60)));
     asked.put("file", () -> host.threads().file("ann", thread, "/a"));
+    asked.put(
+        "messages", () -> host.threads().messages("ann", thread, Threads.MessageQuery.latest(10)));
+    asked.put("follow", () -> host.threads().follow("ann", thread, 0, -1, unheard()));
+    asked.put(
+        "threads",
+        () ->
+            host.threads()
+                .list(new Threads.Query("ann", null, Set.of(), null, null, true, 10, null)));
+    asked.put(
+        "keyed thread",
+        () ->
+            host.threads()
+                .create(
+                    new Threads.NewThread("ann", "desk", "k-1", Set.of(), Map.of(), List.of())));
+    asked.put("forked thread", () -> host.threads().fork("ann", thread, Threads.NewFork.live()));
+    asked.put("forked journal", () -> host.threads().fork("ann", journal, Threads.NewFork.live()));
+    asked.put("runs", () -> host.runs().list(RunQuery.ALL));
+    asked.put("count", () -> host.runs().count(RunQuery.ALL, 10));
+    asked.put("listed run", () -> host.runs().get("trip", run));
+    asked.put("rebuild", () -> host.runs().rebuild());
+    asked.put("erased run", () -> host.runs().erase("trip", run));
+    asked.put("erased principal", () -> host.runs().erasePrincipal("ann"));
     asked.put("run", () -> host.runs().status("trip", run));
     asked.put("cancelled run", () -> host.runs().cancel("trip", run, "ops"));
     asked.put("entries", () -> host.runs().entries("trip", run, 0, 10));

@@ -162,9 +162,12 @@ public final class AgentThreads implements Threads {
     }
     ThreadKey key = ThreadKey.named(wanted.agent(), wanted.principal(), name, store.serverKey());
     return view(
-        inTurn(
-            wanted.principal() + "\n" + name,
-            () -> keyIsFree(wanted, name).thenCompose(free -> create(key, wanted, null))));
+        unlessClosed(
+            wanted.principal(),
+            () ->
+                inTurn(
+                    wanted.principal() + "\n" + name,
+                    () -> keyIsFree(wanted, name).thenCompose(free -> create(key, wanted, null)))));
   }
 
   /** Creates once the creation before it under the same key has ended. */
@@ -242,10 +245,14 @@ public final class AgentThreads implements Threads {
     Objects.requireNonNull(journal, "journal");
     Objects.requireNonNull(how, "how");
     return view(
-        forking.begin(
+        unlessClosed(
+            principal,
             () ->
-                CompletableFuture.supplyAsync(() -> ThreadForks.of(journal), executor)
-                    .thenComposeAsync(source -> forked(source, principal, how), executor)));
+                forking.begin(
+                    () ->
+                        CompletableFuture.supplyAsync(() -> ThreadForks.of(journal), executor)
+                            .thenComposeAsync(
+                                source -> forked(source, principal, how), executor))));
   }
 
   /** The source is not woken, as it would do what is due. */
@@ -493,8 +500,8 @@ public final class AgentThreads implements Threads {
     return unlessClosed(principal, () -> ask(key, principal, null, true, request, TIMEOUT));
   }
 
-  private CompletionStage<ThreadReply> unlessClosed(
-      @Nullable String principal, Supplier<CompletionStage<ThreadReply>> call) {
+  private <T> CompletionStage<T> unlessClosed(
+      @Nullable String principal, Supplier<CompletionStage<T>> call) {
     return principal != null && closed.getAsBoolean()
         ? failed(HostError.SHUTTING_DOWN, "The server is shutting down; call again in a moment")
         : call.get();
@@ -615,11 +622,15 @@ public final class AgentThreads implements Threads {
     } catch (IllegalArgumentException e) {
       return failed(HostError.INVALID_QUERY, String.valueOf(e.getMessage()));
     }
-    return StoreErrors.translated(store.directory().list(wanted))
-        .thenApplyAsync(
-            page ->
-                new Listing(page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
-            executor);
+    return unlessClosed(
+        query.principal(),
+        () ->
+            StoreErrors.translated(store.directory().list(wanted))
+                .thenApplyAsync(
+                    page ->
+                        new Listing(
+                            page.entries().stream().map(ThreadViews::listed).toList(), page.next()),
+                    executor));
   }
 
   @Override
@@ -657,17 +668,20 @@ public final class AgentThreads implements Threads {
         principal,
         threadId,
         key ->
-            StoreErrors.translated(store.directory().get(key.entityId()))
-                .thenApplyAsync(
-                    entry -> {
-                      if (entry
-                          .map(DirectoryEntry::principal)
-                          .filter(SessionKey.lookup(principal)::equals)
-                          .isEmpty()) {
-                        throw ThreadJournals.unknown();
-                      }
-                      return key;
-                    },
-                    executor));
+            unlessClosed(
+                principal,
+                () ->
+                    StoreErrors.translated(store.directory().get(key.entityId()))
+                        .thenApplyAsync(
+                            entry -> {
+                              if (entry
+                                  .map(DirectoryEntry::principal)
+                                  .filter(SessionKey.lookup(principal)::equals)
+                                  .isEmpty()) {
+                                throw ThreadJournals.unknown();
+                              }
+                              return key;
+                            },
+                            executor)));
   }
 }

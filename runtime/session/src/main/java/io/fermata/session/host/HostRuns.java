@@ -44,6 +44,7 @@ import java.util.concurrent.Executor;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -77,30 +78,27 @@ public record HostRuns(
 
   @Override
   public CompletionStage<Page> list(RunQuery query) {
-    return listed.list(query);
+    return whileOpen(() -> listed.list(query));
   }
 
   @Override
   public CompletionStage<Integer> count(RunQuery query, int most) {
-    return listed.count(query, most);
+    return whileOpen(() -> listed.count(query, most));
   }
 
   @Override
   public CompletionStage<Optional<RunInfo>> get(String flow, String runId) {
-    return listed.get(flow, runId);
+    return whileOpen(() -> listed.get(flow, runId));
   }
 
   @Override
   public CompletionStage<Rebuilt> rebuild() {
-    return listed.rebuild();
+    return whileOpen(listed::rebuild);
   }
 
   @Override
   public CompletionStage<List<Entry>> entries(String flow, String runId, long after, int limit) {
-    if (closed.getAsBoolean()) {
-      return CompletableFuture.failedFuture(new ThreadException(HostError.SHUTTING_DOWN.failure()));
-    }
-    return accounts.read(flow, runId, after, limit);
+    return whileOpen(() -> accounts.read(flow, runId, after, limit));
   }
 
   @Override
@@ -145,13 +143,23 @@ public record HostRuns(
   public CompletionStage<Erased> erase(String flow, String runId) {
     // Sessions share one namespace, and a thread is not erased as a run.
     return SessionKey.isOfRun(SessionKey.entityOf(flow, runId))
-        ? eraser.apply(Erasure.run(flow, runId)).exceptionallyCompose(HostRuns::refused)
+        ? erase(Erasure.run(flow, runId))
         : CompletableFuture.completedFuture(Erased.of(Deleted.NOTHING, 0));
   }
 
   @Override
   public CompletionStage<Erased> erasePrincipal(String principal) {
-    return eraser.apply(Erasure.principal(principal)).exceptionallyCompose(HostRuns::refused);
+    return erase(Erasure.principal(principal));
+  }
+
+  private CompletionStage<Erased> erase(Erasure what) {
+    return whileOpen(() -> eraser.apply(what).exceptionallyCompose(HostRuns::refused));
+  }
+
+  private <T> CompletionStage<T> whileOpen(Supplier<CompletionStage<T>> asked) {
+    return closed.getAsBoolean()
+        ? CompletableFuture.failedFuture(new ThreadException(HostError.SHUTTING_DOWN.failure()))
+        : asked.get();
   }
 
   /** What did not stop, or is left, can be erased later. */
