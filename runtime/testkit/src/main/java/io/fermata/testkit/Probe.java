@@ -123,7 +123,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     return check(
         () -> steps.requireFields(fields),
         hasStatus("interrupt") && fields().equals(List.of(fields)),
-        "the run to ask for " + String.join(", ", fields));
+        "the run to ask for " + only(", ", "field", fields));
   }
 
   /** Of the open questions exactly these may be left open. */
@@ -136,7 +136,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
                 .map(question -> question.path("field").asText())
                 .toList()
                 .equals(List.of(fields)),
-        "questions of which these may be left open: " + String.join(", ", fields));
+        "questions of which " + only(", ", "field", fields) + " may be left open");
   }
 
   /** The call failed, and exactly these fields are still open. */
@@ -144,7 +144,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     return check(
         () -> steps.requireFields(fields),
         failed() && !questions().isEmpty() && fields().equals(List.of(fields)),
-        "an error that asks again for " + String.join(", ", fields));
+        "an error that asks again for " + only(", ", "field", fields));
   }
 
   /** The open question of a field has this text. */
@@ -164,7 +164,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
     List<JsonNode> open = questions();
     return check(
         open.size() == 1 && Story.suggestions(open.get(0)).equals(List.of(answers)),
-        "one question that suggests " + String.join(", ", answers));
+        "one question that suggests " + only(", ", "answer", answers));
   }
 
   /** A widget is open that this display tool renders. */
@@ -240,7 +240,7 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
             .collect(Collectors.toSet());
     return check(
         violated.equals(Set.of(fields)),
-        "the values of " + String.join(", ", fields) + " to be refused");
+        "the values of " + only(", ", "field", fields) + " to be refused");
   }
 
   public P fails(ErrorCode code) {
@@ -266,8 +266,13 @@ public abstract sealed class Probe<P extends Probe<P>> permits FlowProbe, Sessio
                 .filter(node -> !node.equals(Flow.END))
                 .forEach(steps::requirePlace),
         body != null && visits().equals(List.of(nodes)),
-        "the call to visit "
-            + (nodes.length == 0 ? "no node" : String.join(" → ", nodes) + " and no other node"));
+        "the call to visit " + only(" → ", "node", nodes));
+  }
+
+  private static String only(String separator, String kind, String... names) {
+    return names.length == 0
+        ? "no " + kind
+        : String.join(separator, names) + " and no other " + kind;
   }
 
   /**

@@ -333,7 +333,7 @@ class CrashEverywhereTest {
       assertThatThrownBy(
               () -> probe.crashEverywhere(script -> script.start("wants to travel").asks("to")))
           .isInstanceOf(AssertionError.class)
-          .hasMessageStartingWith("Expected the run to ask for to,");
+          .hasMessageStartingWith("Expected the run to ask for to and no other field,");
       assertThat(probe.effects()).isEmpty();
       assertThat(Set.of(probe.handle())).hasSize(1);
     }

@@ -828,7 +828,7 @@ class FlowProbeTest {
         .isInstanceOf(AssertionError.class)
         .hasMessage(
             """
-            Expected the run to ask for servings,
+            Expected the run to ask for servings and no other field,
             but it failed with answer_rejected: Nobody eats that.
             and still asks dish "What would you like?"
               call     answer {"dish":"stone"}
