@@ -11,6 +11,7 @@ import io.fermata.persistence.spi.Verified;
 import io.fermata.persistence.sqlite.SqliteStore;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -29,7 +30,7 @@ public final class Store {
 
   /** A store of another kind, for example that of an optional module. */
   public static Store of(StoreSource source) {
-    return new Store(source);
+    return new Store(Objects.requireNonNull(source, "source"));
   }
 
   /**
@@ -47,7 +48,7 @@ public final class Store {
    * disk. One process at a time may have the file open.
    */
   public static Store sqlite(Path file) {
-    return of(new SqliteStore(file));
+    return of(new SqliteStore(Objects.requireNonNull(file, "file")));
   }
 
   /**
@@ -66,11 +67,15 @@ public final class Store {
    * @throws IllegalArgumentException if the address cannot be read
    */
   public static Store postgres(String address) {
+    Objects.requireNonNull(address, "address");
     return of(new PostgresStore(PostgresAddress.parse(address, System.getenv())));
   }
 
   /** Like {@link #postgres(String)}, with a user and a password that are not in the address. */
   public static Store postgres(String address, String user, String password) {
+    Objects.requireNonNull(address, "address");
+    Objects.requireNonNull(user, "user");
+    Objects.requireNonNull(password, "password");
     return of(new PostgresStore(PostgresAddress.parse(address, Map.of()).as(user, password)));
   }
 
@@ -84,7 +89,7 @@ public final class Store {
    *     the artifact that is missing
    */
   public static Store parse(String spec) {
-    return StoreSpec.parse(spec, System.getenv());
+    return StoreSpec.parse(Objects.requireNonNull(spec, "spec"), System.getenv());
   }
 
   /**
@@ -148,7 +153,7 @@ public final class Store {
    * @throws StoreException if the store is not kept in a file, or cannot be copied
    */
   public void backup(Path file) {
-    source.backup(file);
+    source.backup(Objects.requireNonNull(file, "file"));
   }
 
   /**
@@ -161,7 +166,7 @@ public final class Store {
    * @throws StoreException if the store cannot be read
    */
   public Verified verify(Consumer<String> damage) {
-    return source.verify(damage);
+    return source.verify(Objects.requireNonNull(damage, "damage"));
   }
 
   /** The store in one line, as {@link #parse} reads it, without passwords. */

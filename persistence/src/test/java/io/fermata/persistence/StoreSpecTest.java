@@ -18,6 +18,20 @@ final class StoreSpecTest {
     assertThat(Store.parse(" sqlite:/data/fermata.db ")).hasToString("sqlite:/data/fermata.db");
   }
 
+  @Test
+  @SuppressWarnings("NullAway") // null is refused
+  void whatIsNullIsRefusedByName() {
+    assertThatThrownBy(() -> Store.of(null)).hasMessage("source");
+    assertThatThrownBy(() -> Store.sqlite(null)).hasMessage("file");
+    assertThatThrownBy(() -> Store.parse(null)).hasMessage("spec");
+    assertThatThrownBy(() -> Store.postgres(null)).hasMessage("address");
+    assertThatThrownBy(() -> Store.postgres(null, "u", "p")).hasMessage("address");
+    assertThatThrownBy(() -> Store.postgres("postgres://h/db", null, "p")).hasMessage("user");
+    assertThatThrownBy(() -> Store.postgres("postgres://h/db", "u", null)).hasMessage("password");
+    assertThatThrownBy(() -> Store.memory().backup(null)).hasMessage("file");
+    assertThatThrownBy(() -> Store.memory().verify(null)).hasMessage("damage");
+  }
+
   @ParameterizedTest
   @CsvSource({
     "redis:there, there is no such store",
