@@ -20,22 +20,28 @@ import io.fermata.flow.observe.Recorder;
 import io.fermata.nulls.NullArguments;
 import io.fermata.persistence.Store;
 import io.fermata.session.admin.ClusterSettings;
+import io.fermata.session.admin.DataKeys;
 import io.fermata.session.admin.EncryptedFields;
 import io.fermata.session.admin.Erasure;
 import io.fermata.session.admin.KeyProvider;
 import io.fermata.session.admin.Retention;
+import io.fermata.session.admin.RunQuery;
 import io.fermata.session.admin.Schedule;
 import io.fermata.session.admin.Settings;
 import io.fermata.session.admin.Threads;
 import io.fermata.session.call.DisplayTool;
 import io.fermata.session.call.ToolCall;
 import io.fermata.session.call.ToolUse;
+import io.fermata.session.call.WidgetPage;
 import io.fermata.session.observe.ScheduleObserver;
 import io.fermata.session.observe.StepInterceptor;
 import io.fermata.session.observe.Telemetry;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.HashMap;
 import java.util.List;
@@ -118,6 +124,35 @@ class SessionNullsTest {
             InstantSource.class)
         .forEach(type -> samples.put(type, unused(type)));
     return samples;
+  }
+
+  @Test
+  @SuppressWarnings("NullAway") // null is refused
+  void queriesKeysAndPagesRefuseWhatIsNullByName() {
+    Map<Class<?>, Object> samples = hostSamples();
+    samples.put(Integer.class, 1);
+    samples.put(Instant.class, Instant.EPOCH);
+    samples.put(Duration.class, Duration.ZERO);
+    samples.put(Path.class, Path.of("keys"));
+    samples.put(Class.class, SessionNullsTest.class);
+    samples.put(String[].class, new String[0]);
+    samples.put(WidgetPage.Permission[].class, new WidgetPage.Permission[0]);
+    samples.put(WidgetPage.Reach.class, WidgetPage.Reach.NONE);
+    samples.put(RunQuery.Order.class, RunQuery.Order.STARTED);
+    WidgetPage page = WidgetPage.of("<p>");
+    DataKeys keys = DataKeys.parse(DataKeys.generate("k1"));
+    NullArguments nulls =
+        new NullArguments(samples, Map.of())
+            .made(RunQuery.class)
+            .tried(RunQuery.class, call -> call.of(RunQuery.ALL), "equals")
+            .made(WidgetPage.class)
+            .made(WidgetPage.Reach.class)
+            .tried(WidgetPage.class, call -> call.of(page), "equals")
+            .tried(DataKeys.class, call -> call.of(keys), "key");
+    assertThat(nulls.calls()).isGreaterThan(20);
+    assertThat(nulls.unnamed()).isEmpty();
+    assertThatThrownBy(() -> page.loads("https://a.example", null)).hasMessage("loads");
+    assertThatThrownBy(() -> page.may(WidgetPage.Permission.CAMERA, null)).hasMessage("asked");
   }
 
   private static Object unused(Class<?> type) {

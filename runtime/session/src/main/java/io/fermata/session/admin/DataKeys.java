@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -46,7 +47,7 @@ public final class DataKeys implements KeyProvider {
    */
   public static DataKeys parse(String text) {
     Map<String, byte[]> keys = new LinkedHashMap<>();
-    for (String part : text.split("[,\\s]+", -1)) {
+    for (String part : Objects.requireNonNull(text, "text").split("[,\\s]+", -1)) {
       if (!part.isEmpty()) {
         add(keys, part);
       }
@@ -84,7 +85,7 @@ public final class DataKeys implements KeyProvider {
   /** Reads keys from a file. */
   public static DataKeys file(Path file) {
     try {
-      return parse(Files.readString(file));
+      return parse(Files.readString(Objects.requireNonNull(file, "file")));
     } catch (NoSuchFileException e) {
       throw new UncheckedIOException(
           "The key file does not exist: " + file + "; put it there, or name another", e);
@@ -124,7 +125,7 @@ public final class DataKeys implements KeyProvider {
 
   /** A new random key, as {@link #parse} reads it. */
   public static String generate(String id) {
-    if (!ID.matcher(id).matches()) {
+    if (!ID.matcher(Objects.requireNonNull(id, "id")).matches()) {
       throw new IllegalArgumentException(
           "A key's id consists of up to 32 letters, digits, - and _; " + id + "  does not");
     }

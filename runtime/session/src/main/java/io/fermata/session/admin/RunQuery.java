@@ -6,6 +6,7 @@ import io.fermata.persistence.directory.Span;
 import io.fermata.session.key.SessionKey;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -40,8 +41,10 @@ public record RunQuery(
       new RunQuery(null, Set.of(), Set.of(), Order.STARTED, false, query -> query);
 
   public RunQuery {
-    statuses = Set.copyOf(statuses);
-    tags = Set.copyOf(tags);
+    statuses = Set.copyOf(Objects.requireNonNull(statuses, "statuses"));
+    tags = Set.copyOf(Objects.requireNonNull(tags, "tags"));
+    Objects.requireNonNull(order, "order");
+    Objects.requireNonNull(others, "others");
   }
 
   public RunQuery flow(@Nullable String name) {

@@ -64,16 +64,16 @@ public record WidgetPage(
         new Reach(List.of(), List.of(), List.of(), List.of(), List.of());
 
     public Reach {
-      connects = origins(connects);
-      loads = origins(loads);
-      frames = origins(frames);
-      bases = origins(bases);
-      leads = origins(leads);
+      connects = origins("connects", connects);
+      loads = origins("loads", loads);
+      frames = origins("frames", frames);
+      bases = origins("bases", bases);
+      leads = origins("leads", leads);
     }
 
-    private static List<String> origins(List<String> named) {
-      for (String origin : named) {
-        if (!ORIGIN.matcher(origin).matches()) {
+    private static List<String> origins(String what, List<String> named) {
+      for (String origin : Objects.requireNonNull(named, what)) {
+        if (!ORIGIN.matcher(Objects.requireNonNull(origin, what)).matches()) {
           throw new IllegalArgumentException(
               "\"%s\" is no origin; use the form https://api.example.com or https://*.example.com"
                   .formatted(origin));
@@ -93,6 +93,8 @@ public record WidgetPage(
 
   public WidgetPage {
     Objects.requireNonNull(html, "html");
+    Objects.requireNonNull(reach, "reach");
+    Objects.requireNonNull(permissions, "permissions");
     permissions =
         permissions.isEmpty() ? Set.of() : Collections.unmodifiableSet(EnumSet.copyOf(permissions));
   }
@@ -111,6 +113,8 @@ public record WidgetPage(
    * @throws IllegalArgumentException if it, or a file that it names, is missing
    */
   public static WidgetPage resource(Class<?> beside, String name) {
+    Objects.requireNonNull(beside, "beside");
+    Objects.requireNonNull(name, "name");
     StringBuilder whole = new StringBuilder();
     Matcher neighbour = NEIGHBOUR.matcher(text(beside, name));
     while (neighbour.find()) {
@@ -147,7 +151,7 @@ public record WidgetPage(
 
   /** The URI of a tool's page. */
   public static String uri(String tool) {
-    return "ui://fermata/" + tool + ".html";
+    return "ui://fermata/" + Objects.requireNonNull(tool, "tool") + ".html";
   }
 
   private WidgetPage with(Reach wider) {
@@ -193,13 +197,16 @@ public record WidgetPage(
   public WidgetPage may(Permission... asked) {
     Set<Permission> all = EnumSet.noneOf(Permission.class);
     all.addAll(permissions);
-    all.addAll(List.of(asked));
+    for (Permission each : Objects.requireNonNull(asked, "asked")) {
+      all.add(Objects.requireNonNull(each, "asked"));
+    }
     return new WidgetPage(html, reach, all, domain, border);
   }
 
   /** Sets a dedicated origin, in the client's format. */
   public WidgetPage domain(String origin) {
-    return new WidgetPage(html, reach, permissions, origin, border);
+    return new WidgetPage(
+        html, reach, permissions, Objects.requireNonNull(origin, "origin"), border);
   }
 
   /** Asks the client to draw neither border nor background. */
@@ -209,7 +216,9 @@ public record WidgetPage(
 
   private static List<String> more(List<String> named, String... further) {
     List<String> all = new ArrayList<>(named);
-    Stream.of(further).filter(origin -> !all.contains(origin)).forEach(all::add);
+    Stream.of(Objects.requireNonNull(further, "origins"))
+        .filter(origin -> !all.contains(origin))
+        .forEach(all::add);
     return all;
   }
 }
