@@ -2,7 +2,9 @@ package io.fermata.persistence.pekko;
 
 import io.fermata.persistence.spi.StoreProblem;
 import java.time.Duration;
+import java.util.Set;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
@@ -13,9 +15,13 @@ import org.slf4j.Logger;
 public final class SessionTroubles {
   private static final Duration EVERY = Duration.ofSeconds(10);
 
+  /** What others on the same store need not have. */
+  private static final Set<StoreProblem> CONCERNS_ONE =
+      Set.of(StoreProblem.REFUSES, StoreProblem.DAMAGED);
+
   private final LongSupplier nanos;
   private final String what;
-  private boolean logged;
+  private @Nullable StoreProblem logged;
   private long at;
   private long failed;
   private long others;
@@ -33,16 +39,16 @@ public final class SessionTroubles {
   public synchronized void log(Logger log, String entityId, Throwable failure) {
     StoreProblem problem = StoreProblem.of(failure);
     String more = "";
-    if (problem != StoreProblem.REFUSES) {
+    if (!CONCERNS_ONE.contains(problem)) {
       long now = nanos.getAsLong();
       failed = now;
       outage = outage || problem != StoreProblem.MOVED;
-      if (logged && now - at < EVERY.toNanos()) {
+      if (problem == logged && now - at < EVERY.toNanos()) {
         others++;
         return;
       }
       more = more();
-      logged = true;
+      logged = problem;
       at = now;
       others = 0;
     }
@@ -66,7 +72,7 @@ public final class SessionTroubles {
       log.warn(
           "The store accepts writes again ({} more such failures since the last line)", others);
       outage = false;
-      logged = false;
+      logged = null;
       others = 0;
     }
   }

@@ -7,7 +7,7 @@ import org.slf4j.Logger;
 
 /** Logs failures of the store: what it says in one line, others with where they were thrown. */
 public final class StoreTroubles {
-  private static final Pattern UNSEEN = Pattern.compile("\\p{Cntrl}+");
+  private static final Pattern UNSEEN = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]+");
 
   private StoreTroubles() {}
 

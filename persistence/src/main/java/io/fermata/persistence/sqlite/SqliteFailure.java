@@ -24,7 +24,9 @@ final class SqliteFailure {
     if (failed.getCause() instanceof NativeLibraryNotFoundException) {
       return "cannot be opened: SQLite's library is no file that can be created and run in "
           + System.getProperty("org.sqlite.tmpdir", System.getProperty("java.io.tmpdir"))
-          + "; name another directory with -Dorg.sqlite.tmpdir";
+          + " ("
+          + failed.getCause().getMessage()
+          + "); name another directory with -Dorg.sqlite.tmpdir";
     }
     if (is(failed, SQLiteErrorCode.SQLITE_NOTADB)) {
       return "is not a SQLite database; choose another file";

@@ -89,6 +89,23 @@ class SessionTroublesTest {
   }
 
   @Test
+  void anotherProblemIsLoggedAtOnce() {
+    unread.log(logger, "quote|ann|1", new StoreException(StoreProblem.MOVED, "moved", null));
+    unread.log(logger, "quote|ann|2", away());
+    unread.log(logger, "quote|ann|3", away());
+    assertThat(lines()).hasSize(2).last().asString().contains("does not answer");
+  }
+
+  @Test
+  void damageOfOneSessionIsNoOutageAndIsLoggedEachTime() {
+    unread.log(logger, "quote|ann|1", new StoreException(StoreProblem.DAMAGED, "page 7", null));
+    unread.log(logger, "quote|ann|2", new StoreException(StoreProblem.DAMAGED, "page 9", null));
+    nanos.addAndGet(Duration.ofSeconds(10).toNanos());
+    unread.written(logger);
+    assertThat(lines()).hasSize(2).last().asString().startsWith("Session quote|ann|2");
+  }
+
+  @Test
   void whatNoOutageExplainsIsLoggedEachTime() {
     unread.log(logger, "quote|ann|1", away());
     unread.log(logger, "quote|ann|2", new IllegalStateException("a defect"));
