@@ -35,7 +35,7 @@ public interface Placement {
         }
 
         @Override
-        public Duration handOver() {
+        public Duration waitsBeforeItMoves() {
           return Duration.ZERO;
         }
       };
@@ -60,6 +60,6 @@ public interface Placement {
   /** Whether this host has the flow or the agent of a session before other hosts have it. */
   boolean awaitsOthers(String entityId);
 
-  /** How long a session may work on when it moves to another host. */
-  Duration handOver();
+  /** A session that moves to another host waits for what comes by then, for its callers here. */
+  Duration waitsBeforeItMoves();
 }

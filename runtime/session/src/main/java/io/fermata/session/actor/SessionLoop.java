@@ -694,7 +694,7 @@ final class SessionLoop<S, I, E, F extends io.fermata.flow.event.Effect, R, W> {
   private boolean waitsForLater() {
     return calls.current() != null
         && isJournaled()
-        && effects.noneDueWithin(host.now(), host.placement().handOver());
+        && effects.noneDueWithin(host.now(), host.placement().waitsBeforeItMoves());
   }
 
   void offerToSleep() {

@@ -196,6 +196,7 @@ final class ShardHost {
   Departure depart() {
     Departure leaves = new Departure(Set.copyOf(open.keySet()));
     departure = leaves;
+    shards.depart();
     return leaves;
   }
 

@@ -24,15 +24,26 @@ final class Shards implements Placement {
 
   private final SharedStore store;
   private final Duration handOver;
+  private volatile boolean departing;
 
   Shards(SharedStore store, Duration handOver) {
     this.store = store;
     this.handOver = handOver;
   }
 
-  @Override
-  public Duration handOver() {
+  /** How long a session may work on when its shard moves. */
+  Duration handOver() {
     return handOver;
+  }
+
+  /** The callers of this host have their replies, and all its shards move. */
+  void depart() {
+    departing = true;
+  }
+
+  @Override
+  public Duration waitsBeforeItMoves() {
+    return departing ? Duration.ZERO : handOver;
   }
 
   /** Hosts have agreed on what they run. */

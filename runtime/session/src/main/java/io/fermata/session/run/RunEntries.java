@@ -242,7 +242,7 @@ record RunEntries(RunReplies replies, Retention retention, boolean tool) {
     SessionState<RunState> state = at.state();
     RunState run = at.ahead();
     Waiting current = at.current();
-    // The calls whose run another one has cancelled are past: repeated, they get run_cancelled.
+    // The calls whose run another one has cancelled are past: repeated, they get its end.
     List<String> answered = cancels(at) ? at.callIds() : all(at);
     boolean fetched =
         (tool || !retention.journal().isZero()) && current != null && current.fromClient();

@@ -116,14 +116,14 @@ class ClusterCloseTest {
   void itDoesNotWaitForCallsWhoseStepsAreToBeTriedAgainLater() throws Exception {
     Flow<Work> failing =
         Flow.of("failing", Work.class)
-            .description("Fails, and is tried again much later.")
+            .description("Fails, and is tried again after the move.")
             .act(
                 "work",
                 run -> {
                   begun.release();
                   throw new IllegalStateException("not now");
                 },
-                options -> options.retry(2, Duration.ofHours(1)))
+                options -> options.retry(2, Duration.ofSeconds(48)))
             .edge(START, "work")
             .edge("work", END)
             .result(work -> work)
