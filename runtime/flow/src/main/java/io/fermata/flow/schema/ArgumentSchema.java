@@ -249,7 +249,7 @@ public final class ArgumentSchema {
     JsonNode given = nullIsAbsent ? withoutNulls(json, sent) : sent;
     List<Error> errors;
     try {
-      errors = MeantMember.of(check.validate(WholeNumbers.everywhere(given)), json);
+      errors = check.validate(WholeNumbers.everywhere(given));
     } catch (BoundedNumbers.TooLong e) {
       return List.of(new Violation(WHOLE, TOO_LONG));
     } catch (StackOverflowError e) { // the library checks some formats by recursion

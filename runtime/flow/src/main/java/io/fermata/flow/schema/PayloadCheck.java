@@ -44,7 +44,7 @@ final class PayloadCheck {
     Paths.put(state, path, withoutNulls(value));
     int depth = path.split("\\.", -1).length;
     FirstViolations violations = new FirstViolations();
-    for (Error error : MeantMember.of(check.validate(WholeNumbers.everywhere(state)), schema)) {
+    for (Error error : check.validate(WholeNumbers.everywhere(state))) {
       // What is around the field may lack other fields.
       if (error.getInstanceLocation().getNameCount() >= depth) {
         violations.add(() -> Schemas.violation(error, schema));

@@ -526,7 +526,7 @@ public final class StateSchema<S extends Record> {
         Paths.put(nested, entry.getKey(), entry.getValue());
       }
     }
-    return MeantMember.of(check.validate(nested), updates);
+    return check.validate(nested);
   }
 
   /** What fits the schema and still has no place in the Java type: an integer beyond its range. */

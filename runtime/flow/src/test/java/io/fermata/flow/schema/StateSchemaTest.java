@@ -6,8 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
-import com.fasterxml.jackson.annotation.JsonSubTypes;
-import com.fasterxml.jackson.annotation.JsonTypeInfo;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -118,37 +116,6 @@ class StateSchemaTest {
                 assertThat(new StateSchema<>(state).defects())
                     .singleElement(STRING)
                     .contains(defect));
-  }
-
-  @JsonTypeInfo(use = JsonTypeInfo.Id.NAME, property = "kind")
-  @JsonSubTypes({
-    @JsonSubTypes.Type(value = Card.class, name = "card"),
-    @JsonSubTypes.Type(value = Cash.class, name = "cash")
-  })
-  sealed interface Payment permits Card, Cash {}
-
-  record Card(String number) implements Payment {}
-
-  record Cash(@Max(10) Integer sum) implements Payment {}
-
-  @Test
-  void ofAUnionOnlyTheMemberThatIsMeantIsReported() throws JsonProcessingException {
-    record Sale(Payment by, List<Payment> parts) {}
-    StateSchema<Sale> sale = new StateSchema<>(Sale.class);
-    JsonNode tooMuch =
-        json(
-            "{'by': {'kind': 'cash', 'sum': 11}, 'parts': [{'kind': 'card', 'number': 1},"
-                + " {'kind': 'cash', 'sum': 12}]}");
-    assertThat(sale.check((ObjectNode) tooMuch, Limits.DEFAULT).violations())
-        .containsExactly(
-            new Violation("by.sum", "must be 10 or less, not 11"),
-            new Violation("parts.0.number", "must be a text, not 1"),
-            new Violation("parts.1.sum", "must be 10 or less, not 12"));
-    ObjectNode neither = (ObjectNode) json("{'by': {'kind': 'coin'}}");
-    assertThat(sale.check(neither, Limits.DEFAULT).violations())
-        .containsExactly(
-            new Violation("by.kind", "must be card, not \"coin\""),
-            new Violation("by.kind", "must be cash, not \"coin\""));
   }
 
   @Test
