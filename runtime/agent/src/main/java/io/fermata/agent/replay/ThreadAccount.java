@@ -147,8 +147,8 @@ final class ThreadAccount {
     return "\"" + Texts.shortened(masked(text), LONGEST) + "\"";
   }
 
-  private static String because(@Nullable String detail) {
-    return detail == null ? "" : " (" + detail + ")";
+  private String because(@Nullable String detail) {
+    return detail == null ? "" : " (" + masked(detail) + ")";
   }
 
   private String whole(ThreadEvent event) {
