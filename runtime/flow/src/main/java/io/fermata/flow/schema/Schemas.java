@@ -31,6 +31,7 @@ import io.fermata.flow.json.Json;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.json.Violation;
 import jakarta.validation.constraints.Digits;
+import jakarta.validation.constraints.Email;
 import jakarta.validation.constraints.Future;
 import jakarta.validation.constraints.FutureOrPresent;
 import jakarta.validation.constraints.NotBlank;
@@ -77,6 +78,9 @@ final class Schemas {
           PastOrPresent.class);
 
   private static final String NOT_BLANK = "\\S";
+
+  /** What an {@code @Email} says besides its format, unless its author says more. */
+  private static final String ANYTHING = ".*";
 
   private static final SchemaGenerator WRITTEN =
       generator(field -> false, Schemas::computed, Option.INLINE_ALL_SCHEMAS);
@@ -358,6 +362,9 @@ final class Schemas {
 
   /** Refuses a constraint that the schema would leave out, and so nobody would check. */
   private static void requireSaid(FieldScope field) {
+    if (annotation(field, Computed.class) != null) {
+      return; // nobody but the flow writes it
+    }
     Field declared = field.getRawMember();
     Stream.concat(Stream.of(declared.getAnnotations()), ofElements(declared.getAnnotatedType()))
         .map(Annotation::annotationType)
@@ -388,22 +395,38 @@ final class Schemas {
 
   /** Bean Validation matches the whole text, JSON Schema any part of it. */
   private static @Nullable String pattern(FieldScope field) {
-    Pattern pattern = annotation(field, Pattern.class);
-    boolean notBlank = annotation(field, NotBlank.class) != null;
-    if (pattern == null) {
+    Pattern pattern = constraint(field, Pattern.class);
+    Email email = constraint(field, Email.class);
+    email = email == null || email.regexp().equals(ANYTHING) ? null : email;
+    boolean notBlank = constraint(field, NotBlank.class) != null;
+    if (pattern == null && email == null) {
       return notBlank ? NOT_BLANK : null;
-    } else if (pattern.flags().length > 0) {
-      throw unsaid(field, Pattern.class, "with flags, which JSON Schema cannot express");
+    } else if (pattern == null) {
+      return whole(field, Email.class, email.regexp(), email.flags(), notBlank);
+    }
+    return whole(field, Pattern.class, pattern.regexp(), pattern.flags(), notBlank);
+  }
+
+  private static String whole(
+      FieldScope field, Class<?> type, String regexp, Pattern.Flag[] flags, boolean notBlank) {
+    if (flags.length > 0) {
+      throw unsaid(field, type, "with flags, which JSON Schema cannot express");
     }
     try {
-      java.util.regex.Pattern.compile(pattern.regexp());
+      java.util.regex.Pattern.compile(regexp);
     } catch (PatternSyntaxException e) {
       throw new IllegalArgumentException(
-          "the @Pattern of %s is no regular expression: %s"
-              .formatted(field.getDeclaredName(), e.getDescription()),
+          "the @%s of %s is no regular expression: %s"
+              .formatted(type.getSimpleName(), field.getDeclaredName(), e.getDescription()),
           e);
     }
-    return (notBlank ? "^(?=[\\s\\S]*\\S)(?:" : "^(?:") + pattern.regexp() + ")$";
+    return (notBlank ? "^(?=[\\s\\S]*\\S)(?:" : "^(?:") + regexp + ")$";
+  }
+
+  /** Of an element of a list too, or of a value of a map. */
+  private static <A extends Annotation> @Nullable A constraint(FieldScope field, Class<A> type) {
+    A ofElement = field.getContainerItemAnnotationConsideringFieldAndGetterIfSupported(type);
+    return ofElement == null ? annotation(field, type) : ofElement;
   }
 
   private static <A extends Annotation> @Nullable A annotation(FieldScope field, Class<A> type) {

@@ -143,6 +143,29 @@ class StateSchemaTest {
   }
 
   @Test
+  void anAddressThatIsNotBlankMatchesItsOwnExpressionAsAWholeAndElementsMatchTheirs() {
+    record Mails(
+        @NotBlank @Email(regexp = "[^@]+@acme\\.com") String mail,
+        @NotBlank @Email String any,
+        List<@NotBlank String> names,
+        List<@Pattern(regexp = "yes") String> words) {}
+    StateSchema<Mails> mails = new StateSchema<>(Mails.class);
+    assertThat(wrong(mails, "mail", "ann@acme.com")).isEmpty();
+    assertThat(wrong(mails, "any", "ann@other.org")).isEmpty();
+    assertThat(wrong(mails, "names", List.of("Ann"))).isEmpty();
+    assertThat(wrong(mails, "words", List.of("yes"))).isEmpty();
+    assertThat(wrong(mails, "mail", "eve@evil.org")).isNotEmpty();
+    assertThat(wrong(mails, "mail", "eve@evil.org, ann@acme.com.org")).isNotEmpty();
+    assertThat(wrong(mails, "any", " ")).isNotEmpty();
+    assertThat(wrong(mails, "names", List.of(" "))).isNotEmpty();
+    assertThat(wrong(mails, "words", List.of("eyes"))).isNotEmpty();
+  }
+
+  private static List<Violation> wrong(StateSchema<?> schema, String field, Object value) {
+    return schema.check(Driver.object(field, value), Limits.DEFAULT).violations();
+  }
+
+  @Test
   void aSentenceThatListsWhatIsWrongEndsWithOneMark() {
     assertThat(Violation.listed("Wrong", List.of(new Violation("a", "is b; did you mean c?"))))
         .isEqualTo("Wrong: a is b; did you mean c?");
