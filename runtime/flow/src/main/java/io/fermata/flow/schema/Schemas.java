@@ -397,14 +397,13 @@ final class Schemas {
   private static @Nullable String pattern(FieldScope field) {
     Pattern pattern = constraint(field, Pattern.class);
     Email email = constraint(field, Email.class);
-    email = email == null || email.regexp().equals(ANYTHING) ? null : email;
     boolean notBlank = constraint(field, NotBlank.class) != null;
-    if (pattern == null && email == null) {
-      return notBlank ? NOT_BLANK : null;
-    } else if (pattern == null) {
+    if (pattern != null) {
+      return whole(field, Pattern.class, pattern.regexp(), pattern.flags(), notBlank);
+    } else if (email != null && !email.regexp().equals(ANYTHING)) {
       return whole(field, Email.class, email.regexp(), email.flags(), notBlank);
     }
-    return whole(field, Pattern.class, pattern.regexp(), pattern.flags(), notBlank);
+    return notBlank ? NOT_BLANK : null;
   }
 
   private static String whole(
