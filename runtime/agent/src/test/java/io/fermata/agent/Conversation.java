@@ -21,6 +21,7 @@ import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.message.Role;
 import io.fermata.agent.message.Side;
 import io.fermata.agent.model.Usage;
+import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.agent.state.EarlierEntries;
 import io.fermata.agent.state.SourceResults;
 import io.fermata.agent.state.ThreadEffect;
@@ -32,6 +33,7 @@ import io.fermata.flow.event.ForkOrigin;
 import io.fermata.flow.event.Outcome;
 import io.fermata.flow.event.Program;
 import io.fermata.flow.json.Texts;
+import io.fermata.flow.replay.JournalEntry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -473,6 +475,15 @@ public final class Conversation {
       folded = folded.apply(record(i), i);
     }
     return folded;
+  }
+
+  /** The journal, each of whose entries Ann caused. */
+  public ThreadJournal recorded() {
+    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
+    for (int i = 1; i <= records(); i++) {
+      entries.add(new JournalEntry<>(i, cause(i).at(), "caller", "ann", record(i)));
+    }
+    return new ThreadJournal("desk", "t1", entries);
   }
 
   /** The messages at top level that the state has at hand. */

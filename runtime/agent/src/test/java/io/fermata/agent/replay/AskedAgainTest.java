@@ -19,7 +19,6 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Change;
 import io.fermata.flow.replay.JournalEntry;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -46,22 +45,14 @@ class AskedAgainTest {
     return Agent.aiHuman("desk", prompt.apply(talk(new Scripted()))).hooks(hooks);
   }
 
-  private static ThreadJournal journal(Conversation talk) {
-    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
-    for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
-    }
-    return new ThreadJournal("desk", "t1", entries);
-  }
-
   /** Two turns: the model looks an order up and says so, and then says goodbye. */
   private static ThreadJournal recorded(UnaryOperator<Prompt> prompt, Hook... hooks) {
     Scripted model =
         new Scripted().call("look_up", Map.of("number", "B-1")).say("It is here.").say("Bye.");
-    return journal(
-        Conversation.with(Agent.aiHuman("desk", prompt.apply(talk(model))).hooks(hooks))
-            .say("Where is B-1?")
-            .say("Thanks."));
+    return Conversation.with(Agent.aiHuman("desk", prompt.apply(talk(model))).hooks(hooks))
+        .say("Where is B-1?")
+        .say("Thanks.")
+        .recorded();
   }
 
   private static ThreadJournal recorded() {
@@ -198,7 +189,7 @@ class AskedAgainTest {
   void theStepOfASubPromptIsNamed() {
     Scripted top = new Scripted().call("helper", Map.of("message", "Help!")).say("Helped.");
     ThreadJournal journal =
-        journal(Conversation.with(helped(top, Scripted.saying("Done."), "Help.")).say("Hi"));
+        Conversation.with(helped(top, Scripted.saying("Done."), "Help.")).say("Hi").recorded();
 
     ThreadDivergence divergence =
         divergence(journal, helped(new Scripted(), new Scripted(), "Help well."));
@@ -249,10 +240,10 @@ class AskedAgainTest {
   @Test
   void picturesAreComparedAsTheJournalHasThem() {
     ThreadJournal journal =
-        journal(
-            Conversation.with(Agent.aiHuman("desk", talk(Scripted.saying("A book."))))
-                .post(null, Message.user("See"), new Attachment("cover.png", "image/png", PNG))
-                .run());
+        Conversation.with(Agent.aiHuman("desk", talk(Scripted.saying("A book."))))
+            .post(null, Message.user("See"), new Attachment("cover.png", "image/png", PNG))
+            .run()
+            .recorded();
 
     ThreadReplay.of(List.of(desk(prompt -> prompt)), journal).requireSame();
     Hook blind =

@@ -19,7 +19,6 @@ import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Texts;
 import io.fermata.flow.replay.JournalEntry;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -64,15 +63,7 @@ class ReplayedTest {
     for (String message : messages) {
       talk.say(message);
     }
-    return journal(talk);
-  }
-
-  private static ThreadJournal journal(Conversation talk) {
-    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
-    for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
-    }
-    return new ThreadJournal("desk", "t1", entries);
+    return talk.recorded();
   }
 
   /** A customer asks for an order, and the model has the card's number, too. */
@@ -240,7 +231,7 @@ class ReplayedTest {
     Scripted model = new Scripted().call("look_up", Map.of("number", "B-1")).say("Sorry.");
     Conversation talk = Conversation.with(desk(model, flaky, MASK));
     talk.say("Where is B-1?").pass(Duration.ofMinutes(1)).pass(Duration.ofMinutes(1));
-    ThreadJournal journal = journal(talk);
+    ThreadJournal journal = talk.recorded();
 
     ThreadReplay.of(List.of(desk(new Scripted(), flaky, MASK)), journal).requireSame();
 
@@ -300,7 +291,7 @@ class ReplayedTest {
         Agent.aiHuman(
                 "desk", Prompt.of("talk", model.model()).tools(SubAgent.of("worker", "Works")))
             .hooks(started, words);
-    ThreadJournal journal = journal(Conversation.with(agent, worker).say("Dig"));
+    ThreadJournal journal = Conversation.with(agent, worker).say("Dig").recorded();
 
     ThreadReplay.of(List.of(agent, worker), journal).requireSame();
     assertThat(journal.messages())

@@ -20,11 +20,9 @@ import io.fermata.agent.state.ChildThread;
 import io.fermata.agent.state.ThreadEvent;
 import io.fermata.flow.json.Json;
 import io.fermata.flow.replay.Inventions;
-import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.ArgumentSchema;
 import io.fermata.flow.schema.Secret;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -54,15 +52,7 @@ class SecretThreadTest {
             .say("I have paid with your " + CARD + ".");
     Conversation talk = Conversation.with(desk(model, ""));
     talk.say("Pay B-1 with my card " + CARD);
-    return recorded(talk);
-  }
-
-  private static ThreadJournal recorded(Conversation talk) {
-    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
-    for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
-    }
-    return new ThreadJournal("desk", "t1", entries);
+    return talk.recorded();
   }
 
   private static List<Agent> desk() {
@@ -109,13 +99,13 @@ class SecretThreadTest {
     int asked = talk.records();
     talk.approve("s1.0").run();
 
-    ThreadJournal journal = recorded(talk);
+    ThreadJournal journal = talk.recorded();
     assertThat(journal.narrative(List.of(desk)))
         .contains("a person is asked to approve the call s1.0", "\"order\":\"B-1\"")
         .doesNotContain(CARD, "123");
     assertThat(journal.narrativeWithSecrets()).contains("\"arguments\":{", "\"cvv\":\"123\"");
 
-    ThreadJournal sandboxed = recorded(talk.sandbox(asked).run());
+    ThreadJournal sandboxed = talk.sandbox(asked).run().recorded();
     assertThat(sandboxed.narrative(List.of(desk)))
         .contains("the thread rests: sandboxed (pay {")
         .doesNotContain(CARD, "123");
@@ -187,7 +177,7 @@ class SecretThreadTest {
         Agent.aiHuman(
                 "desk", Prompt.of("talk", new Scripted().call("pay", Map.of()).model()).tools(pay))
             .effects(ScheduledHandler.of("charge", "Charges.", Payment.class, (flow, args) -> {}));
-    ThreadJournal journal = recorded(Conversation.with(desk).say("Pay"));
+    ThreadJournal journal = Conversation.with(desk).say("Pay").recorded();
 
     assertThat(journal.narrative(List.of(desk)))
         .contains("the work charge is scheduled", "\"order\":\"B-1\"", "Scheduled for [redacted]")
@@ -296,7 +286,7 @@ class SecretThreadTest {
     Conversation talk = Conversation.with(desk(model, ""));
     talk.say("Pay B-1");
 
-    assertThat(recorded(talk).narrative(List.of(desk(new Scripted(), ""))))
+    assertThat(talk.recorded().narrative(List.of(desk(new Scripted(), ""))))
         .contains("x".repeat(190))
         .doesNotContain(CARD.substring(0, 5));
   }

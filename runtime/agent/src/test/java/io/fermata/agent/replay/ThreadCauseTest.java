@@ -9,10 +9,7 @@ import io.fermata.agent.Prompt;
 import io.fermata.agent.Scripted;
 import io.fermata.agent.SubPrompt;
 import io.fermata.agent.Tool;
-import io.fermata.agent.state.ThreadEvent;
-import io.fermata.flow.replay.JournalEntry;
 import io.fermata.flow.schema.Secret;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -50,17 +47,9 @@ class ThreadCauseTest {
 
   private static final List<Agent> AGENTS = List.of(desk(new Scripted(), LOOK_UP, REFUND));
 
-  private static ThreadJournal journal(Conversation talk) {
-    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
-    for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
-    }
-    return new ThreadJournal("desk", "t1", entries);
-  }
-
   @Test
   void aThreadThatStopsIsExplainedBackToTheMessageThatBeganItsTurn() {
-    ThreadJournal journal = journal(refunded().approve("s2.0").run());
+    ThreadJournal journal = refunded().approve("s2.0").run().recorded();
 
     assertThat(journal.why(AGENTS))
         .hasToString(
@@ -79,7 +68,7 @@ class ThreadCauseTest {
 
   @Test
   void aThreadThatWaitsSaysForWhomAndWhatLedToTheQuestion() {
-    assertThat(journal(refunded()).why(AGENTS).toString())
+    assertThat(refunded().recorded().why(AGENTS).toString())
         .startsWith("the thread waits; a person is asked by the call s2.0 of refund\n")
         .containsSubsequence(
             "  the model scripted replied nothing and calls refund",
@@ -90,7 +79,7 @@ class ThreadCauseTest {
 
   @Test
   void aThreadThatActsSaysWhatItDoes() {
-    ThreadCause why = journal(refunded()).upTo(2).why(AGENTS);
+    ThreadCause why = refunded().recorded().upTo(2).why(AGENTS);
 
     assertThat(why.text()).isEqualTo("the thread acts: a model is asked");
     assertThat(why.reasons()).singleElement().extracting(ThreadCause::entry).isEqualTo(2L);
@@ -98,7 +87,7 @@ class ThreadCauseTest {
 
   @Test
   void aCallIsKnownByItsKeyTheIdOfItsModelAndItsMessage() {
-    ThreadJournal journal = journal(refunded().approve("s2.0").run());
+    ThreadJournal journal = refunded().approve("s2.0").run().recorded();
 
     ThreadCause why = journal.why(AGENTS, "s1.0");
     assertThat(why.text()).startsWith("the call s1.0 of look_up ended");
@@ -112,7 +101,7 @@ class ThreadCauseTest {
 
   @Test
   void aVariableIsExplainedByTheCallWhoseToolSetIt() {
-    assertThat(journal(refunded()).why(AGENTS, "storage.seen").toString())
+    assertThat(refunded().recorded().why(AGENTS, "storage.seen").toString())
         .containsSubsequence(
             "storage.seen becomes \"B-1\"",
             "\n  the call s1.0 is made",
@@ -127,7 +116,7 @@ class ThreadCauseTest {
     Scripted model = new Scripted().call("sum", Map.of("message", "2+2")).say("It is four.");
     Agent desk = Agent.aiHuman("desk", Prompt.of("talk", model.model()).text("Talk.").tools(sum));
 
-    assertThat(journal(Conversation.with(desk).say("Hi")).why(List.of(desk), "s1.0").toString())
+    assertThat(Conversation.with(desk).say("Hi").recorded().why(List.of(desk), "s1.0").toString())
         .containsSubsequence(
             "the call s1.0 of sum ended",
             "\n  the model scripted replied nothing and calls sum",
@@ -141,7 +130,7 @@ class ThreadCauseTest {
     Scripted model = new Scripted().calls("look_up", "look_up", "look_up").say("Done.");
     Agent desk = desk(model, LOOK_UP);
 
-    String why = journal(Conversation.with(desk).say("Hi")).why(List.of(desk)).toString();
+    String why = Conversation.with(desk).say("Hi").recorded().why(List.of(desk)).toString();
 
     assertThat(why.split("a message is received", -1)).hasSize(2);
     assertThat(why.split(", as above", -1)).hasSize(3);
@@ -156,7 +145,7 @@ class ThreadCauseTest {
     }
     model.say("Done.");
 
-    String why = journal(Conversation.with(endless).say("Hi")).why(List.of(endless)).toString();
+    String why = Conversation.with(endless).say("Hi").recorded().why(List.of(endless)).toString();
 
     assertThat(why.lines()).hasSize(101);
     assertThat(why).endsWith("what led to it is left out here\n");
@@ -167,7 +156,7 @@ class ThreadCauseTest {
     Scripted model =
         new Scripted().call("look_up", Map.of("card", "4111-1111")).say("Your 4111-1111.");
     Agent desk = desk(model, LOOK_UP);
-    ThreadJournal journal = journal(Conversation.with(desk).say("Hi"));
+    ThreadJournal journal = Conversation.with(desk).say("Hi").recorded();
 
     assertThat(journal.why(List.of(desk)).toString()).contains("[redacted]").doesNotContain("4111");
     assertThat(journal.whyWithSecrets().toString()).contains("Your 4111-1111.");

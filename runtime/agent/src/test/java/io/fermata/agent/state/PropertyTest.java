@@ -10,7 +10,6 @@ import io.fermata.agent.message.Message;
 import io.fermata.agent.message.RequestedCall;
 import io.fermata.agent.replay.ThreadJournal;
 import io.fermata.flow.json.Json;
-import io.fermata.flow.replay.JournalEntry;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -117,7 +116,7 @@ class PropertyTest {
         SEEDS / 2,
         seed -> {
           Conversation talk = new Walk(seed, false).order(new Random(seed)).end();
-          ThreadJournal journal = journal(talk);
+          ThreadJournal journal = talk.recorded();
           String narrative = journal.narrativeWithSecrets();
           assertThat(narrative.lines().filter(line -> line.startsWith("entry ")))
               .hasSize(talk.records());
@@ -132,14 +131,6 @@ class PropertyTest {
             assertThat(journal.why(List.of(), message.id()).entry()).isPositive();
           }
         });
-  }
-
-  private static ThreadJournal journal(Conversation talk) {
-    List<JournalEntry<ThreadEvent>> entries = new ArrayList<>();
-    for (int i = 1; i <= talk.records(); i++) {
-      entries.add(new JournalEntry<>(i, talk.cause(i).at(), "caller", "ann", talk.record(i)));
-    }
-    return new ThreadJournal("a", "t1", entries);
   }
 
   // --- what is compared ------------------------------------------------------------------------
